@@ -69,6 +69,7 @@ elif kind == "gan":
     maker = keras.Sequential([keras.Input((4,)), layers.Dense(16, activation="relu"), layers.Dense(12)])
     judge = keras.Sequential([keras.Input((12,)), layers.Dense(16, activation="leaky_relu"), layers.Dense(1, activation="sigmoid")])
     judge.compile("adam", "binary_crossentropy")
+    judge.train_on_batch(x[:32], np.ones((32, 1)))  # its step is compiled before it is frozen for the other model
     both = keras.Sequential([maker, judge])
     judge.trainable = False
     both.compile("adam", "binary_crossentropy")

@@ -61,5 +61,14 @@ def test_how_sure_it_is(
 def test_a_flat_loss_needs_no_more_updates(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     targets(run)
-    trained(run, [*FLAT[:2], FLAT[0]], steps=2, accuracy=0.5)
+    trained(run, [*FLAT[:2], FLAT[0]], steps=20, accuracy=0.5)
     assert "too-few-updates" not in run.slugs()
+
+
+def test_a_trial_at_chance_after_a_handful_of_updates_is_possible(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, [0.7, 0.71], steps=2, accuracy=0.5)
+    assert [(one.cause, one.strength) for one in run.verdict().findings] == [
+        ("too-few-updates", Strength.POSSIBLE)
+    ]

@@ -61,7 +61,7 @@ TITLES: dict[str, Text] = {
     "normalisation "
     "uses averages that do not fit",
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
-    "too-few-updates": "the training ended after {steps:count update}, with the loss still falling",
+    "too-few-updates": "the training ended after {steps:count update}[, with the loss still falling{falls:if}]",
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
     "dropout-too-strong.outputs": "{layer} drops {rate} of the answers themselves: it comes after the last layer with "
     "weights[ ({where})]",

@@ -21,7 +21,15 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
     epochs = evidence.fits[-1].epochs if started_over else evidence.all(ev.EpochDone)
     logged = [(number_of(epoch.event.logs.get("loss")), epoch) for epoch in epochs]
     with_loss = [(loss, epoch) for loss, epoch in logged if loss is not None]
+    if with_loss and _beats_a_constant_answer(evidence):
+        return None
     return _flat(evidence, with_loss) if with_loss else _kept(evidence) or _same_again(evidence)
+
+
+def _beats_a_constant_answer(evidence: Evidence) -> bool:
+    """It began with weights that answer better than any constant does: it may be as good as it gets."""
+    training = course(evidence)
+    return training is not None and training.constant is not None and training.learned is True
 
 
 def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]) -> Finding | None:

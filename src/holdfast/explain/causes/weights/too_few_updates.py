@@ -1,5 +1,7 @@
 """The training ended while the loss was still falling, after very few updates."""
 
+import math
+
 from holdfast.explain.causes.weights import thresholds
 from holdfast.explain.readings.course import Course, course
 from holdfast.explain.readings.numbers import number_of
@@ -12,15 +14,24 @@ def too_few_updates(evidence: Evidence) -> Finding | None:
     training, fit = course(evidence), evidence.fit
     if training is None or fit is None or fit.done is None or not fit.finished or not fresh(evidence):
         return None
+    if not math.isfinite(training.last):  # no update more would have helped
+        return None
     steps, falling = fit.end.steps, _still_falling(evidence)
     if steps == 0 or steps > thresholds.UNFINISHED_UPDATES or falling is None:
         return None
     at_chance = training.learned is False and training.accuracy_fact is not None
     sure = (at_chance and steps < thresholds.FEW_UPDATES and falling > 0) or _hardly_begun(training, steps)
-    if not sure and (training.learned is True or falling < thresholds.STILL_FALLING):
+    few = at_chance and steps <= thresholds.HANDFUL_OF_UPDATES  # whichever way the loss went in them
+    if not sure and not few and (training.learned is True or falling < thresholds.STILL_FALLING):
         return None
     per_epoch = steps / max(1, training.epochs)
-    values = {"steps": steps, "epochs": training.epochs, "batch": fit.start.batch_size, "fell": falling}
+    values = {
+        "steps": steps,
+        "epochs": training.epochs,
+        "batch": fit.start.batch_size,
+        "fell": falling,
+        "falls": falling > 0,
+    }
     more = max(2 * training.epochs, round(thresholds.UNFINISHED_UPDATES / max(1.0, per_epoch)))
     return Finding(
         Strength.SUPPORTED if sure else Strength.POSSIBLE,
