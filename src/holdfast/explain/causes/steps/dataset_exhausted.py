@@ -70,15 +70,16 @@ def _loop_ran_out(evidence: Evidence) -> Finding | None:
     event = seen.event
     values = {"steps": event.step, "planned": event.planned, "bound": event.bound, "where": event.where}
     values["iterator"] = event.iterator
-    kind = "rounds" if event.one_shot else "loop"
+    title = "dataset-exhausted.rounds" if event.one_shot else "dataset-exhausted.loop"
+    ended = "iterator.ended-in-rounds" if event.one_shot else "iterator.ended-in-loop"
     data = evidence.data()
     batches = (data.event.cardinality or 0) if data is not None else 0
     again = Remedy("iterator.make-one-an-epoch")
     return Finding(
         Strength.SUPPORTED,
-        Title(f"dataset-exhausted.{kind}", values),
+        Title(title, values),
         facts(
-            seen.fact(f"iterator.ended-in-{kind}", **values),
+            seen.fact(ended, **values),
             data and batches > 0 and data.fact("dataset.length", batches=batches),
         ),
         [again, Remedy("generator.make-a-class" if event.iterator else "iterator.repeat")],
