@@ -26,7 +26,7 @@ LAYER_KEYWORDS = {
     "batch_input_shape": "batch_shape", "stride": "strides", "inner_init": "recurrent_initializer",
 }  # fmt: skip
 TRAINING = ("fit", "KerasClassifier", "KerasRegressor")
-FIT_KEYWORDS = {"nb_epoch": "epochs", "nb_val_samples": "validation_steps"}
+FIT_KEYWORDS = {"nb_epoch": "epochs", "nb_val_samples": "validation_steps", "generator": "x"}
 # Keywords that Keras 3 no longer has: `decay` shrinks the rate by at most a few percent in these programs.
 DROPPED = {
     "optimizer": {"decay", "l2"}, "fit": {"show_accuracy", "workers", "max_queue_size", "use_multiprocessing"},
@@ -41,6 +41,7 @@ MODULES = (
     ("tensorflow.keras.wrappers.scikit_learn", "old_keras_wrappers"),
     ("keras.engine.topology", "keras.layers"), ("keras.engine", "keras.layers"),
     ("keras.layers.preprocessing", "keras.layers"), ("keras.objectives", "keras.losses"),
+    ("keras.backend", "tensorflow.keras.backend"),
     ("keras.preprocessing", "tensorflow.keras.preprocessing"), ("sklearn.cross_validation", "sklearn.model_selection"),
     ("sklearn.externals", "old_keras_wrappers"), ("sklearn.datasets.samples_generator", "sklearn.datasets"),
 )  # fmt: skip

@@ -147,6 +147,7 @@ class _Renamer(ast.NodeTransformer):
         elif name[:1].isupper() and name not in ("Model", "Sequential"):
             _keywords(node, LAYER_KEYWORDS | ({"p": "rate"} if "ropout" in name else {}), DROPPED["layer"])
             _kernel(node, name)
+            _layer_that_differs(node, name)
         if name in ("save_weights", "load_weights") and node.args and _weights_file(node.args[0]):
             node.args[0] = ast.BinOp(node.args[0], ast.Add(), ast.Constant(".weights.h5"))
         if self.lists and name in ("fit", "evaluate", "predict"):
@@ -199,6 +200,17 @@ def _imported(module: str, alias: ast.alias) -> ast.stmt:
 
 def _ends(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _layer_that_differs(node: ast.Call, name: str) -> None:
+    """An embedding still calls it `output_dim`; a checkpoint's name must end as Keras 3 wants it."""
+    for one in node.keywords:
+        if name == "Embedding" and one.arg == "units":
+            one.arg = "output_dim"
+    if name == "ModelCheckpoint" and node.args:
+        only_weights = any(one.arg == "save_weights_only" for one in node.keywords)
+        ending = ast.Constant(".weights.h5" if only_weights else ".keras")
+        node.args[0] = ast.BinOp(node.args[0], ast.Add(), ending)
 
 
 def _weights_file(path: ast.expr) -> bool:
