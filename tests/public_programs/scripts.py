@@ -117,7 +117,7 @@ SCRIPTS = (
     Script("examples/nlp/bidirectional_lstm_imdb.py", environment=_rows(256, 64), compared=True),
     Script("examples/nlp/lstm_seq2seq.py", changes=(*_set(latent_dim=32), (r"range\(20\)", "range(2)"))),
     Script("examples/nlp/text_classification_with_transformer.py", environment=_rows(256, 64)),
-    Script("examples/nlp/text_classification_with_switch_transformer.py", environment=_rows(200, 50)),
+    Script("examples/nlp/text_classification_with_switch_transformer.py", environment=_rows(192, 64)),
     Script("examples/timeseries/timeseries_classification_from_scratch.py"),
     Script(
         "examples/timeseries/timeseries_weather_forecasting.py",
