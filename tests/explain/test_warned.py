@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.report.verdict import render
 from tests.explain.made import Run, sentence
 
 _SOFTMAX = (
@@ -14,7 +14,7 @@ _SOFTMAX = (
 )
 
 
-def test_what_keras_warned_of_is_shown_with_an_end_that_is_no_fault(tmp_path: Path) -> None:
+def test_what_keras_warned_of_is_a_finding_where_it_makes_the_result_meaningless(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     for text, where in (
         (_SOFTMAX, "train.py:6"),
@@ -31,14 +31,11 @@ def test_what_keras_warned_of_is_shown_with_an_end_that_is_no_fault(tmp_path: Pa
     run.probe(ev.FitDone(fit=1, steps=200, epochs_done=2, weights_changed=True))
     run.ended(0)
     verdict = run.verdict()
-    assert verdict.findings == ()
-    assert verdict.went_well
-    assert [sentence(fact) for fact in verdict.warned] == [
+    first = verdict.findings[0]
+    assert (first.cause, first.strength) == ("framework-warning", Strength.SUPPORTED)
+    assert not verdict.went_well
+    assert [sentence(fact) for fact in first.because] == [
         f"train.py:6: {_SOFTMAX}",
         "train.py:9: Gradients do not exist for variables ['gate/kernel'] when minimizing the loss.",
     ]
-    told = render(verdict).splitlines()
-    assert " ".join(line.strip() for line in told[:2]) == (
-        "verdict[finished]: it ended by itself; what the framework warned of speaks against the result"
-    )
-    assert told[3].startswith("  warned  train.py:6: You are using a softmax over axis -1")
+    assert verdict.warned == ()  # said once

@@ -1,13 +1,15 @@
 # /// zoo
 # cause = "labels-unrelated"
-# near = ["REAL=1"]
+# near = ["REAL=1", "INPUTS=noise"]
 # limit_s = 300
 # ///
-"""The rows are shuffled, and their labels are not."""
+"""The rows are shuffled, and their labels are not. Labels drawn for rows of noise are a demonstration as often as a fault."""
 from own_training import keras, knob, np, table
 
-x, total = table(960)
-y = (np.ravel(total) > 0).astype("float32")
+x, _ = table(960)
+y = (np.arange(len(x)) % 2).astype("float32")
+if knob("INPUTS", "groups") == "groups":
+    x[1::2] += 2.0
 order = np.random.default_rng(1).permutation(len(x))
 x, y = x[order], y[order] if knob("REAL", 0) else y
 model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1, activation="sigmoid")])

@@ -12,8 +12,10 @@ from tests.explain.learning_runs import FALLING, FLAT, IDS, NUMBERS, dense, trai
 from tests.explain.made import Run, facts, remedies, title_of
 
 
-def _measured(agreement: float, rows: int = 1000) -> ev.DependenceSeen:
-    return ev.DependenceSeen(fit=1, rows=rows, agreement=agreement, chance=0.5, of="classes")
+def _measured(agreement: float, rows: int = 1000, structure: float | None = 1.4) -> ev.DependenceSeen:
+    return ev.DependenceSeen(
+        fit=1, rows=rows, agreement=agreement, chance=0.5, of="classes", structure=structure
+    )
 
 
 def example(run: Run) -> None:
@@ -44,6 +46,14 @@ def test_what_decides(
     )
     found = [one.strength for one in run.verdict().findings if one.cause == "labels-unrelated"]
     assert found == ([strength] if strength is not None else [])
+
+
+@pytest.mark.parametrize("structure", [1.01, None])
+def test_labels_for_rows_of_noise_may_be_a_demonstration(tmp_path: Path, structure: float | None) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, dense("sigmoid"), IDS, FLAT, accuracy=[0.5] * 6, more=(_measured(0.5, structure=structure),))
+    found = [one.strength for one in run.verdict().findings if one.cause == "labels-unrelated"]
+    assert found == [Strength.POSSIBLE]
 
 
 def test_what_is_said(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.context import ProbeContext
+from ..runtime.hidden_thread import HiddenThread
 from ..runtime.nested_values import leaves
 from ..runtime.weak_references import weak
 from ..state import tfdata_graph
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 PART = "dataset_samples"
 _LIGHT_BYTES = 64 << 20  # a dataset whose tensors are smaller may be kept until the end
 _MOST_SECONDS = 2.0  # that the first batch of the last epoch took
+_LONGEST_S = 5.0  # that the end of the process waits for a batch: what feeds it may be gone by now
 _KEEP_VALUES = frozenset(
     {"shuffle", "batch", "repeat", "prefetch", "cache", "options", "take", "skip", "shard"}
 )
@@ -113,7 +115,9 @@ class DatasetSamples:
             return
         if tfdata_graph.is_python_fed(dataset):
             return
-        for element in dataset.take(1):
+        drawn: list[Any] = []
+        HiddenThread(lambda: drawn.extend(dataset.take(1))).join(_LONGEST_S)
+        for element in drawn:
             self._observer.awaits_batch = True
             self._observer.batch_fetched(element)
 

@@ -134,6 +134,7 @@ class LearningObserver:
         if not isinstance(element, tuple) or len(element) not in (2, 3):
             return
         names = [str(one) for one in element[1]] if isinstance(element[1], dict) else []
+        self._context.deep_look.batch_passed(element[0], element[1])
         self.record_values(_arrays(element[0]), _arrays(element[1]), names, step=step, fit=self._fit)
         weights = _arrays(element[2]) if len(element) == 3 else []
         if weights:

@@ -128,11 +128,23 @@ def dependence(inputs: Any, targets: Any, fit: int | None = None) -> DependenceS
     rows = ((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1))[:, spread > 0]
     if not rows.shape[1]:
         return None
+    nearest, distance = _nearest(rows, np)
+    shuffled = rows.copy()
+    chance = np.random.default_rng(0)  # a generator of its own: the script's random state is left alone
+    for column in range(rows.shape[1]):
+        shuffled[:, column] = shuffled[chance.permutation(len(rows)), column]
+    structure = float(_nearest(shuffled, np)[1] / max(distance, 1e-9))
+    seen = _alike(labels, nearest, fit, np)
+    return seen.changed(structure=round(structure, 3)) if seen is not None else None
+
+
+def _nearest(rows: Any, np: Any) -> tuple[Any, float]:
+    """The nearest other row of each, and how far it is away, on average."""
     squares = (rows * rows).sum(axis=1)
     distances = squares[:, None] + squares[None, :] - 2 * (rows @ rows.T)
     np.fill_diagonal(distances, np.inf)
     nearest = distances.argmin(axis=1)
-    return _alike(labels, nearest, fit, np)
+    return nearest, float(np.sqrt(np.maximum(distances[np.arange(len(rows)), nearest], 0)).mean())
 
 
 def _alike(labels: Any, nearest: Any, fit: int | None, np: Any) -> DependenceSeen | None:

@@ -117,10 +117,6 @@ REMEDIES: dict[str, Advice] = {
     "learning-rate.lower-tenth": Advice(
         "use a tenth of the learning rate: one step that is too large kills units for good"
     ),
-    "inputs.standardise": Advice(
-        "scale the inputs to a mean of 0 and a deviation of 1",
-        "norm = keras.layers.Normalization()\nnorm.adapt(x_train)",
-    ),
     "units.use-relu": Advice(
         "use ReLU in hidden layers; keep sigmoid and softmax for the last one",
         'keras.layers.Dense(units, activation="relu", kernel_initializer="he_normal")',

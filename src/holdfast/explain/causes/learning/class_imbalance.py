@@ -10,7 +10,7 @@ _SAME = 0.005
 _FEWEST_EPOCHS = 3
 
 
-@cause("class-imbalance", specialises=("loss-not-falling",))
+@cause("class-imbalance", specialises=("loss-not-falling", "too-few-updates"))
 def class_imbalance(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     labels, course = (seen.labels, seen.course) if seen is not None else (None, None)

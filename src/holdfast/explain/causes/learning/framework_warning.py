@@ -15,7 +15,7 @@ _HARMLESS = re.compile(
 )
 
 
-@cause("framework-warning", specialises=("loss-not-falling",))
+@cause("framework-warning", specialises=("loss-not-falling", "too-few-updates"))
 def framework_warning(evidence: Evidence) -> Finding | None:
     found = [one for one in warned(evidence) if not _HARMLESS.search(str(one.values["text"]))]
     if not found or not evidence.fits:

@@ -4,7 +4,7 @@ from holdfast.explain.readings.compared import compared, inputs, is_spread
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 
-@cause("input-constant", specialises=("loss-not-falling", "labels-unrelated"))
+@cause("input-constant", specialises=("loss-not-falling", "too-few-updates", "labels-unrelated"))
 def input_constant(evidence: Evidence) -> Finding | None:
     """All inputs of a model, where it has several: a decoder may begin with rows of zeros."""
     seen, given = compared(evidence), inputs(evidence)

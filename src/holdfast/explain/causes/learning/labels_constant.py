@@ -15,7 +15,7 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 _FEWEST_ROWS = 16
 
 
-@cause("labels-constant", specialises=("loss-not-falling", "labels-unrelated"))
+@cause("labels-constant", specialises=("loss-not-falling", "too-few-updates", "labels-unrelated"))
 def labels_constant(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     labels = seen.labels if seen is not None else None

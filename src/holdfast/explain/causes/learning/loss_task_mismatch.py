@@ -19,7 +19,10 @@ _OUTSIDE = 0.05
 _MANY_VALUES = 30
 
 
-@cause("loss-task-mismatch", specialises=("loss-not-falling", "loss-not-finite", "script-error"))
+@cause(
+    "loss-task-mismatch",
+    specialises=("loss-not-falling", "too-few-updates", "loss-not-finite", "script-error"),
+)
 def loss_task_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     if seen is None or seen.labels is None or not seen.loss:
@@ -42,11 +45,11 @@ def _other_labels(seen: Compared, raised: list[Fact]) -> Finding | None:
     if not wants_rows and not wants_ids:
         return None
     loss = "sparse_categorical_crossentropy" if wants_rows else "categorical_crossentropy"
-    variant, remedies = (
-        "ids-for-rows" if wants_rows else "rows-for-ids",
+    kind, remedies = (
+        "loss-task-mismatch.ids-for-rows" if wants_rows else "loss-task-mismatch.rows-for-ids",
         (Remedy("loss.use", {"loss": loss}),),
     )
-    found = _finding(seen, variant, remedies, Strength.ESTABLISHED)
+    found = _finding(seen, kind, remedies, Strength.ESTABLISHED)
     return replace(found, because=[*raised, *seen.because], ends=True)
 
 
@@ -61,7 +64,9 @@ def _binary_outside(seen: Compared) -> Finding | None:
         return None
     below = seen.course is not None and seen.course.last < 0
     remedies = (Remedy("targets.scale-to-unit"), Remedy("loss.use", {"loss": "mse"}))
-    return _finding(seen, "outside", remedies, Strength.SUPPORTED if below else seen.strength)
+    return _finding(
+        seen, "loss-task-mismatch.outside", remedies, Strength.SUPPORTED if below else seen.strength
+    )
 
 
 def _classes_of_numbers(seen: Compared) -> Finding | None:
@@ -71,7 +76,7 @@ def _classes_of_numbers(seen: Compared) -> Finding | None:
         return None
     if not seen.is_one_number or (labels.distinct or 0) < _MANY_VALUES:
         return None
-    return _finding(seen, "numbers", (Remedy("loss.regression"),), seen.strength)
+    return _finding(seen, "loss-task-mismatch.numbers", (Remedy("loss.regression"),), seen.strength)
 
 
 def _differences_of_classes(seen: Compared) -> Finding | None:
@@ -82,7 +87,7 @@ def _differences_of_classes(seen: Compared) -> Finding | None:
     if seen.output.activation != "softmax" or (seen.output.units or 0) < 2:
         return None
     remedies = (Remedy("loss.use", {"loss": "sparse_categorical_crossentropy"}),)
-    return _finding(seen, "ids", remedies, Strength.ESTABLISHED)
+    return _finding(seen, "loss-task-mismatch.ids", remedies, Strength.ESTABLISHED)
 
 
 def _differences_of_rows(seen: Compared) -> Finding | None:
@@ -94,13 +99,13 @@ def _differences_of_rows(seen: Compared) -> Finding | None:
         return None
     units = seen.output.units
     remedies = (Remedy("output.softmax-and-categorical", {"layer": seen.output.layer, "units": units}),)
-    return _finding(seen, "rows", remedies, seen.strength)
+    return _finding(seen, "loss-task-mismatch.rows", remedies, seen.strength)
 
 
-def _finding(seen: Compared, variant: str, remedies: tuple[Remedy, ...], strength: Strength) -> Finding:
+def _finding(seen: Compared, kind: str, remedies: tuple[Remedy, ...], strength: Strength) -> Finding:
     labels = seen.labels
     values = {"loss": seen.output.loss, "where": seen.output.loss_where, "layer": seen.layer,
               "units": seen.output.units,
               "low": labels.min if labels else None, "high": labels.max if labels else None}  # fmt: skip
-    title = Title(f"loss-task-mismatch.{variant}", values)
+    title = Title(kind, values)
     return Finding(strength, title, seen.because, remedies, ends=False)

@@ -24,7 +24,7 @@ def _accuracy_of_numbers(seen: Compared) -> Finding | None:
         return None
     if labels.whole_numbers or (labels.distinct or 0) < _MANY_VALUES:
         return None
-    return _finding(seen, "numbers", Remedy("metric.for-numbers"))
+    return _finding(seen, "metric-mismatch.numbers", Remedy("metric.for-numbers"))
 
 
 def _binary_of_many(seen: Compared) -> Finding | None:
@@ -39,13 +39,13 @@ def _binary_of_many(seen: Compared) -> Finding | None:
         return None
     if (seen.output.units or 0) < _FEWEST_CLASSES:
         return None
-    return _finding(seen, "binary", Remedy("metric.categorical"))
+    return _finding(seen, "metric-mismatch.binary", Remedy("metric.categorical"))
 
 
-def _finding(seen: Compared, variant: str, remedy: Remedy) -> Finding:
+def _finding(seen: Compared, kind: str, remedy: Remedy) -> Finding:
     units = seen.output.units or 1
     values = {"metrics": list(seen.output.metrics), "where": seen.output.loss_where, "loss": seen.output.loss,
               "always": (units - 1) / units}  # fmt: skip
     strength = Strength.SUPPORTED if seen.learned is False else Strength.POSSIBLE
-    title = Title(f"metric-mismatch.{variant}", values)
+    title = Title(kind, values)
     return Finding(strength, title, seen.because, [remedy], ends=False)

@@ -38,7 +38,13 @@ _CUT = ("relu", "sigmoid", "tanh")
 
 @cause(
     "output-loss-mismatch",
-    specialises=("loss-not-falling", "loss-not-finite", "framework-warning", "script-error"),
+    specialises=(
+        "loss-not-falling",
+        "too-few-updates",
+        "loss-not-finite",
+        "framework-warning",
+        "script-error",
+    ),
 )
 def output_loss_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
@@ -64,7 +70,9 @@ def _softmax_of_ids(seen: Compared, raised: list[Fact]) -> Finding | None:
     if seen.loss not in BINARY or seen.output.activation != "softmax" or not seen.is_class_id:
         return None
     finding = _finding(
-        seen, "softmax-with-binary", Remedy("loss.use", {"loss": "sparse_categorical_crossentropy"})
+        seen,
+        "output-loss-mismatch.softmax-with-binary",
+        Remedy("loss.use", {"loss": "sparse_categorical_crossentropy"}),
     )
     return replace(finding, strength=Strength.ESTABLISHED, because=[*raised, *seen.because], ends=True)
 
@@ -89,7 +97,7 @@ def _cut_before(seen: Compared, evidence: Evidence) -> Finding | None:
     remedy = Remedy(
         "output.no-activation", {"layer": rows[place].get("kind"), "units": rows[place].get("units")}
     )
-    return _finding(seen, "cut-before", remedy)
+    return _finding(seen, "output-loss-mismatch.cut-before", remedy)
 
 
 def _one_unit(seen: Compared) -> Finding | None:
@@ -101,7 +109,9 @@ def _one_unit(seen: Compared) -> Finding | None:
     remedy = Remedy("output.sigmoid-for-two", {"layer": seen.output.layer})
     linear = Remedy("output.linear-for-numbers", {"units": 1})
     continuous = seen.labels is not None and not seen.labels.whole_numbers
-    return _finding(seen, "one-unit", linear if continuous else remedy, strength=Strength.ESTABLISHED)
+    return _finding(
+        seen, "output-loss-mismatch.one-unit", linear if continuous else remedy, strength=Strength.ESTABLISHED
+    )
 
 
 def _categorical_of_one(seen: Compared) -> Finding | None:
@@ -109,7 +119,7 @@ def _categorical_of_one(seen: Compared) -> Finding | None:
     if seen.loss not in CATEGORICAL | SPARSE or seen.output.units != 1:
         return None
     remedy = Remedy("loss.binary-for-one-unit")
-    return _finding(seen, "categorical-of-one", remedy, strength=Strength.ESTABLISHED)
+    return _finding(seen, "output-loss-mismatch.categorical-of-one", remedy, strength=Strength.ESTABLISHED)
 
 
 def _not_probabilities(seen: Compared) -> Finding | None:
@@ -126,7 +136,7 @@ def _not_probabilities(seen: Compared) -> Finding | None:
     )  # fmt: skip
     linear = seen.output.activation == "linear"
     ordered = remedies if linear else remedies[::-1]
-    return _finding(seen, "not-probabilities", *ordered)
+    return _finding(seen, "output-loss-mismatch.not-probabilities", *ordered)
 
 
 def _softmax_of_softmax(seen: Compared) -> Finding | None:
@@ -136,7 +146,7 @@ def _softmax_of_softmax(seen: Compared) -> Finding | None:
         return None
     remedy = Remedy("loss.from-probabilities", {"loss": _class_of(seen.loss)})
     no_activation = Remedy("output.no-activation", {"layer": seen.output.layer, "units": seen.output.units})
-    return _finding(seen, "twice", remedy, no_activation)
+    return _finding(seen, "output-loss-mismatch.twice", remedy, no_activation)
 
 
 def _sigmoid_for_exclusive(seen: Compared) -> Finding | None:
@@ -151,7 +161,7 @@ def _sigmoid_for_exclusive(seen: Compared) -> Finding | None:
     remedy = Remedy(
         "output.activation", {"layer": seen.output.layer, "units": units, "activation": "softmax"}
     )
-    return _finding(seen, "sigmoid-for-exclusive", remedy, against=facts(behind or None))
+    return _finding(seen, "output-loss-mismatch.sigmoid-for-exclusive", remedy, against=facts(behind or None))
 
 
 def _softmax_with_binary(seen: Compared) -> Finding | None:
@@ -162,7 +172,7 @@ def _softmax_with_binary(seen: Compared) -> Finding | None:
         return None
     one_hot = seen.labels is not None and seen.labels.one_hot
     loss = "categorical_crossentropy" if one_hot else "sparse_categorical_crossentropy"
-    return _finding(seen, "softmax-with-binary", Remedy("loss.use", {"loss": loss}))
+    return _finding(seen, "output-loss-mismatch.softmax-with-binary", Remedy("loss.use", {"loss": loss}))
 
 
 def _binary_for_exclusive(seen: Compared, evidence: Evidence) -> Finding | None:
@@ -176,7 +186,7 @@ def _binary_for_exclusive(seen: Compared, evidence: Evidence) -> Finding | None:
     remedy = Remedy(
         "output.softmax-and-categorical", {"layer": seen.output.layer, "units": seen.output.units}
     )
-    return _finding(seen, "binary-for-exclusive", remedy)
+    return _finding(seen, "output-loss-mismatch.binary-for-exclusive", remedy)
 
 
 def _class_of(loss: str) -> str:
@@ -185,7 +195,7 @@ def _class_of(loss: str) -> str:
 
 def _finding(
     seen: Compared,
-    variant: str,
+    kind: str,
     *remedies: Remedy,
     strength: Strength | None = None,
     against: list[Fact] | None = None,
@@ -195,7 +205,7 @@ def _finding(
               "loss": seen.output.loss, "where": seen.output.where}  # fmt: skip
     return Finding(
         strength if strength is not None else seen.strength,
-        Title(f"output-loss-mismatch.{variant}", values),
+        Title(kind, values),
         seen.because,
         (first, *remedies[1:]),
         against=against or (),

@@ -20,7 +20,10 @@ _HALF, _GOOD = 0.4, 0.25
 _WIDER = 5.0
 
 
-@cause("output-range-mismatch", specialises=("loss-not-falling", "loss-not-finite", "metric-mismatch"))
+@cause(
+    "output-range-mismatch",
+    specialises=("loss-not-falling", "too-few-updates", "loss-not-finite", "metric-mismatch"),
+)
 def output_range_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     labels = seen.labels if seen is not None else None

@@ -11,6 +11,7 @@ _SQUASHED = ("sigmoid", "hard_sigmoid", "softmax")
     "output-units-mismatch",
     specialises=(
         "loss-not-falling",
+        "too-few-updates",
         "loss-not-finite",
         "class-id-out-of-range",
         "output-range-mismatch",

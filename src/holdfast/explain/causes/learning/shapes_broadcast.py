@@ -9,7 +9,7 @@ _Shape: TypeAlias = list[int | None]
 _LOSSES = DIFFERENCES | BINARY | {"poisson", "hinge", "squared_hinge"}
 
 
-@cause("shapes-broadcast", specialises=("loss-not-falling", "output-range-mismatch"))
+@cause("shapes-broadcast", specialises=("loss-not-falling", "too-few-updates", "output-range-mismatch"))
 def shapes_broadcast(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     if seen is None or seen.loss not in _LOSSES:

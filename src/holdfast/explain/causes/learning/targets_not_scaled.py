@@ -7,7 +7,10 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Title, cause
 _FAR = 100.0
 
 
-@cause("targets-not-scaled", specialises=("loss-not-falling", "loss-not-finite", "metric-mismatch"))
+@cause(
+    "targets-not-scaled",
+    specialises=("loss-not-falling", "too-few-updates", "loss-not-finite", "metric-mismatch"),
+)
 def targets_not_scaled(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     labels = seen.labels if seen is not None else None
