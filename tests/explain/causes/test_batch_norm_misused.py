@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
 from tests.explain.looked_at import FALLS, FLAT, dense, look, targets, trained
 from tests.explain.made import Run, facts
 
@@ -54,3 +55,14 @@ def test_a_trial_of_two_epochs_is_not_blamed(tmp_path: Path) -> None:
     targets(run)
     trained(run, [0.6, 0.2], look([dense("dense")], loss=0.08, loss_inference=3.1), model=_KINDS)
     assert run.blamed() == []
+
+
+@pytest.mark.parametrize(("before", "blamed"), [("Dense", True), ("Conv2D", False)])
+def test_behind_a_dense_layer_of_a_convolutional_network(tmp_path: Path, before: str, blamed: bool) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    rows = [{"name": one, "kind": one} for one in ("Conv2D", before, "BatchNormalization", "ReLU", "Dense")]
+    run.probe(ev.LayersSeen(model="m", layers=rows, layers_in_all=len(rows)))
+    kinds = {"layer_kinds": {"Conv2D": 1, "Dense": 2, "BatchNormalization": 1}}
+    trained(run, FLAT, model=kinds, batch_size=1)
+    assert ("batch-norm-misused" in run.slugs()) is blamed

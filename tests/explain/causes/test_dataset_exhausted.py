@@ -116,7 +116,7 @@ def test_a_generator_that_a_loop_goes_through_again(tmp_path: Path) -> None:
     )
     run.samples(3, rss_bytes=600 * MIB, phase="step", step=20)
     run.ended(0)
-    assert run.first().title.kind == "dataset-exhausted.rounds"
+    assert run.first().title.kind == "generator-exhausted.rounds"
     assert remedies(run.first()) == ["iterator.make-one-an-epoch", "generator.make-a-class"]
 
 

@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength
-from tests.explain.looked_at import FALLS, FLAT, dense, gradient, look, predictions, targets, trained
+from holdfast.journal import events as ev
+from tests.explain.looked_at import (
+    FALLS,
+    FLAT,
+    dense,
+    gradient,
+    kernel,
+    look,
+    moves,
+    predictions,
+    targets,
+    trained,
+)
 from tests.explain.made import Run, facts, remedies
 
 _LAST = dense("dense_1", "sigmoid", units=1)
@@ -64,3 +76,19 @@ def test_a_dead_last_layer_is_to_have_no_relu(tmp_path: Path) -> None:
     trained(run, FLAT, seen, predictions(differ=False, mean=0.0))
     assert (run.first().cause, run.first().strength) == ("dead-units", Strength.SUPPORTED)
     assert remedies(run.first()) == ["output.no-relu"]
+
+
+@pytest.mark.parametrize(("change", "blamed"), [(0.0, True), (1e-4, False)])
+def test_weights_that_never_moved_show_it_without_a_look(tmp_path: Path, change: float, blamed: bool) -> None:
+    """A model of the user's own class is not looked at."""
+    run = Run(tmp_path / "run")
+    targets(run)
+    rows = [
+        {"name": "a", "kind": "Dense", "activation": "relu", "where": "train.py:9"},
+        {"name": "b", "kind": "Dense", "activation": "linear"},
+    ]
+    run.probe(ev.LayersSeen(model="m", layers=rows, layers_in_all=2))
+    still = {**kernel("a", change), "change": change}
+    bias = {"name": "bias", "layer": "b", "size": 4, "rms": 0.01, "rms_before": 0.0, "change": 0.01}
+    trained(run, FLAT, moves(still, {**kernel("b", 0.0), "change": 0.0}, bias))
+    assert (run.first().title.kind == "dead-units.no-gradient") is blamed

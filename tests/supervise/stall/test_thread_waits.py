@@ -87,6 +87,22 @@ def test_a_file_lock_that_somebody_else_has(tmp_path: Path) -> None:
             assert settles(child, Wait.OPEN_ENDED).waits_on.startswith("flock")
 
 
+def test_a_lock_is_no_wait_for_a_child(tmp_path: Path) -> None:
+    """A forked child has inherited the lock, and sleeps."""
+    code = (
+        "import fcntl, os, sys, time\n"
+        "fcntl.flock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX)\n"
+        "if os.fork() == 0: time.sleep(60)\n"
+        "fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX)"
+    )
+    with running(*PYTHON, code, str(tmp_path / "lock")) as child:
+        deadline = time.monotonic() + _PATIENCE_S
+        while not (found := tree_of(child)).waits_on.startswith("flock"):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.05)
+        assert found.wait is not Wait.SLEEP
+
+
 def test_a_fifo_that_nobody_writes_to(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with running("cat", str(tmp_path / "fifo")) as child:

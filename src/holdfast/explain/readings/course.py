@@ -26,6 +26,8 @@ _BELOW_CONSTANT, _AT_CONSTANT = 0.85, 0.97
 _ACCURATE, _NO_BETTER = 0.2, 0.03
 #: Where no constant answer is known: a loss that fell by the first share has learned, one by less than the second not.
 _FELL, _FLAT = 0.3, 0.02
+#: Steps after which a loss that no longer falls is no slow start. Chosen.
+_MANY_STEPS = 500
 #: Classes that a sample lists one by one; of more, the shares of the others are not known.
 _LISTED_CLASSES = 20
 
@@ -42,11 +44,18 @@ class Course(NamedTuple):
     constant: float | None  # the loss of the best constant answer
     accuracy: float | None  # in training, at the end
     majority: float | None  # share of the largest class
+    fell_late: float | None = None  # by which share from its middle to its end
 
     @property
     def fell(self) -> float:
         """By which share of its first value; below 0 it rose."""
         return (self.first - self.last) / max(abs(self.first), 1e-12)
+
+    def stuck_above(self, share: float) -> bool:
+        """It no longer falls, and is above this share of the loss of a constant answer, after many steps."""
+        if self.constant is None or self.fell_late is None or self.steps < _MANY_STEPS:
+            return False
+        return abs(self.fell_late) < _FLAT and self.last > share * self.constant
 
     @property
     def learned(self) -> bool | None:
@@ -106,7 +115,18 @@ def course(evidence: Evidence) -> Course | None:
         constant=constant_loss(evidence),
         accuracy=_accuracy(newest.event) if newest is not None else None,
         majority=majority(evidence),
+        fell_late=_fell_late(losses),
     )
+
+
+def _fell_late(losses: list[float]) -> float | None:
+    """From the middle to the end, each the middle one of several where there are many."""
+    few = min(_STEPS_AVERAGED, len(losses) // 4)
+    if few < 1 or not all(math.isfinite(loss) for loss in losses):
+        return None
+    half = len(losses) // 2
+    middle, end = median(losses[half - few : half + few]), median(losses[-few:])
+    return (middle - end) / max(abs(middle), 1e-12)
 
 
 def _epochs(evidence: Evidence) -> list[Recorded[ev.EpochDone]]:

@@ -56,6 +56,7 @@ TITLES: dict[str, Text] = {
     "loss-not-finite.printed": "the loss that it prints is not a number",
     "loss-singular": "the loss has no finite gradient at some value: the weights broke before the loss did",
     "loss-not-falling": "the loss does not fall: {first:number} to {last:number} in {epochs} epochs",
+    "loss-not-falling.at-constant": "the loss stays at {last:number}, that of an answer that ignores the inputs",
     "loss-not-falling.never-applied": "the gradients taken at {where} are never applied: no weight changed",
     "loss-not-falling.without-gradient": "the optimizer at {where} has no gradient to apply: no weight changes",
     "loss-not-falling.gradients-kept": "the gradients are never cleared: each step at {where} applies the sum of all "
@@ -68,6 +69,8 @@ TITLES: dict[str, Text] = {
 }
 
 FACTS: dict[str, Text] = {
+    "labels.alike-in-similar-rows": "the labels depend on the inputs: the most similar other row has the same label "
+    "for {agreement:percent} of {rows:count row}; chance gives {chance:percent}",
     "value.became-non-finite": "the {what}[ {name}] became {value} at step {step:count}"
     "[; it was {last_finite:number} before]",
     "precision.float16": "the model computes in {precision}, whose largest value is 65,504 and whose "

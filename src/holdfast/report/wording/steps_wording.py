@@ -19,7 +19,7 @@ TITLES: dict[str, Text] = {
     "dataset-exhausted": "the data ran out: {steps:count} of {planned:count} planned steps were done",
     "dataset-exhausted.iterator": "the iterator at {where} had ended and was asked again: nothing is trained then",
     "dataset-exhausted.loop": "the data ran out at {where}: {steps:count} of {planned:count} planned steps were done",
-    "dataset-exhausted.rounds": "the generator[ `{iterator}`] of the loop at {where} ended in the first of "
+    "generator-exhausted.rounds": "the generator[ `{iterator}`] of the loop at {where} ended in the first of "
     "{planned:count round}: the others train nothing",
     "generator-exhausted": "the generator ended: {epochs:count later epoch} trained only the first two batches again",
     "generator-exhausted.validation": "the generator of the validation data ended: {validations:count later "

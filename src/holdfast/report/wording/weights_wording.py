@@ -40,6 +40,8 @@ def _linear(values: Mapping[str, Any]) -> str:
 
 
 TITLES: dict[str, Text] = {
+    "dead-units.no-gradient": "no gradient passes the ReLU units[ of {layer}][ ({where})]: they give zero for every "
+    "input",
     "dead-units": _dead,
     "saturated-units": _saturated,
     "vanishing-gradients": "the gradient at {first} is [{times:number} times ]smaller than at {last}: it "
@@ -72,6 +74,9 @@ TITLES: dict[str, Text] = {
 }
 
 FACTS: dict[str, Text] = {
+    "weights.never-moved": "{kernels:count kernel} did not change by a single bit in {steps:count step}: no gradient "
+    "reaches them",
+    "layer.penalised": "{layer:or a layer}[ ({where})] has the penalty {penalty}",
     "units.zero": "{share:percent} of the [{units} ]units of {layer} give exactly 0 for each of {rows:count "
     "row} of the "
     "training data",

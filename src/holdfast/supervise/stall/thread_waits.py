@@ -29,6 +29,8 @@ _ON_FILE = frozenset(
     {"read", "readv", "write", "writev", "recvfrom", "recvmsg", "sendto", "sendmsg", "accept", "accept4"}
 )
 _FOR_CHILD = frozenset({"wait4", "waitid"})
+#: Waits for a lock, whoever has it: not for a child to do something.
+_FOR_LOCK = frozenset({"futex", "flock", "fcntl", "semop", "open", "openat"})
 _FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend"})
 _SET_LOCK_AND_WAIT = frozenset({7, 38})  # F_SETLKW, F_OFD_SETLKW
 _FUTEX_RELATIVE = 0  # FUTEX_WAIT; the others take a point in time
@@ -185,7 +187,7 @@ def _leaders(
             continue
         below = [child for child, parent in parents.items() if parent == pid and child != pid]
         call = calls[pid, pid]
-        for_children = waits[pid, pid] is Wait.OPEN_ENDED and call is not None and call.name != "futex"
+        for_children = waits[pid, pid] is Wait.OPEN_ENDED and call is not None and call.name not in _FOR_LOCK
         if below and for_children:
             pending += below
         else:

@@ -3,12 +3,15 @@
 from holdfast.explain.readings.compared import compared, inputs, is_spread
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
+#: Rows of one batch that are equal by no chance, and not because the data is sorted. Chosen.
+_FEWEST_ROWS = 16
+
 
 @cause("input-constant", specialises=("loss-not-falling", "too-few-updates", "labels-unrelated"))
 def input_constant(evidence: Evidence) -> Finding | None:
     """All inputs of a model, where it has several: a decoder may begin with rows of zeros."""
     seen, given = compared(evidence), inputs(evidence)
-    if seen is None or not seen.loss or not given or not all(is_spread(one.event) for one in given):
+    if seen is None or not seen.loss or not given or min(one.event.rows for one in given) < _FEWEST_ROWS:
         return None
     if any(one.event.rows_differ is not False for one in given):
         return None
@@ -23,7 +26,7 @@ def input_constant(evidence: Evidence) -> Finding | None:
         "where": first.event.where,
     }
     return Finding(
-        Strength.ESTABLISHED,
+        Strength.established_if(all(is_spread(one.event) for one in given)),
         Title("input-constant", values),
         [first.fact("inputs.all-equal", **values), *seen.because],
         [Remedy("inputs.look-at-them")],

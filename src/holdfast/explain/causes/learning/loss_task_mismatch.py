@@ -15,6 +15,8 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 
 #: Beyond 0 and 1, so that rounding and label smoothing do not count. Chosen.
 _OUTSIDE = 0.05
+#: So far beyond, no smoothing and no rounding: the loss has no lowest value there.
+_FAR_OUTSIDE = 0.5
 #: Different values from which targets are a measurement, not classes. Chosen: above any list of classes with decimals.
 _MANY_VALUES = 30
 
@@ -63,9 +65,11 @@ def _binary_outside(seen: Compared) -> Finding | None:
     if seen.is_class_id:  # class ids: another cause
         return None
     below = seen.course is not None and seen.course.last < 0
+    far = labels.min < -_FAR_OUTSIDE or labels.max > 1 + _FAR_OUTSIDE
+    sure = below or (far and seen.learned is not True)
     remedies = (Remedy("targets.scale-to-unit"), Remedy("loss.use", {"loss": "mse"}))
     return _finding(
-        seen, "loss-task-mismatch.outside", remedies, Strength.SUPPORTED if below else seen.strength
+        seen, "loss-task-mismatch.outside", remedies, Strength.SUPPORTED if sure else seen.strength
     )
 
 

@@ -23,7 +23,8 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
     with_loss = [(loss, epoch) for loss, epoch in logged if loss is not None]
     if with_loss and _beats_a_constant_answer(evidence):
         return None
-    return _flat(evidence, with_loss) if with_loss else _kept(evidence) or _same_again(evidence)
+    flat = _flat(evidence, with_loss) if with_loss else _kept(evidence) or _same_again(evidence)
+    return flat or _at_constant(evidence)
 
 
 def _beats_a_constant_answer(evidence: Evidence) -> bool:
@@ -51,6 +52,34 @@ def _flat(evidence: Evidence, epochs: list[tuple[float, Recorded[ev.EpochDone]]]
         facts(newest.fact("loss.flat", **values, steps=step), _model(evidence)),
         _TRY,
         against=facts(restored, Fact("loss-not-falling.not-found")),
+        ends=False,
+    )
+
+
+def _at_constant(evidence: Evidence) -> Finding | None:
+    """It has fallen to the loss of a constant answer and stays there. Where the labels of similar rows are alike, there
+    was more to learn; else they may be noise."""
+    training = course(evidence)
+    if training is None or training.learned is not False or _restored(evidence) is not None:
+        return None
+    if not training.stuck_above(thresholds.AT_CONSTANT):
+        return None
+    measured = evidence.last(ev.DependenceSeen)
+    gained = measured.event.agreement - measured.event.chance if measured is not None else 0.0
+    depends = measured is not None and gained > thresholds.LABELS_DEPEND
+    values = {"last": training.last, "constant": training.constant, "steps": training.steps}
+    return Finding(
+        Strength.SUPPORTED if depends else Strength.POSSIBLE,
+        Title("loss-not-falling.at-constant", values),
+        facts(
+            training.fact,
+            training.accuracy_fact,
+            depends
+            and measured
+            and measured.fact("labels.alike-in-similar-rows", **ev.payload(measured.event)),
+        ),
+        _TRY,
+        against=[Fact("loss-not-falling.not-found")],
         ends=False,
     )
 

@@ -43,5 +43,10 @@ LEAP = 0.1
 #: Times the first loss, or that of a constant answer, that a spike reaches, and above which it then stays.
 SPIKED, ABOVE_CONSTANT = 10.0, 1.05
 
+#: Share of the loss of a constant answer above which a loss sits at it.
+AT_CONSTANT = 0.97
+#: By how much the labels of the most similar rows agree beyond chance, from which they depend on the inputs. Chosen.
+LABELS_DEPEND = 0.15
+
 #: Losses that a fact quotes.
 QUOTED_LOSSES = 6

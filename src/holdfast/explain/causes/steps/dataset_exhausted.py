@@ -68,21 +68,19 @@ def _loop_ran_out(evidence: Evidence) -> Finding | None:
     if seen is None or evidence.error is not None or seen.event.step < (evidence.step or 0):
         return None
     event = seen.event
+    if event.one_shot:  # another cause
+        return None
     values = {"steps": event.step, "planned": event.planned, "bound": event.bound, "where": event.where}
-    values["iterator"] = event.iterator
-    title = "dataset-exhausted.rounds" if event.one_shot else "dataset-exhausted.loop"
-    ended = "iterator.ended-in-rounds" if event.one_shot else "iterator.ended-in-loop"
     data = evidence.data()
     batches = (data.event.cardinality or 0) if data is not None else 0
-    again = Remedy("iterator.make-one-an-epoch")
     return Finding(
         Strength.SUPPORTED,
-        Title(title, values),
+        Title("dataset-exhausted.loop", values),
         facts(
-            seen.fact(ended, **values),
+            seen.fact("iterator.ended-in-loop", **values),
             data and batches > 0 and data.fact("dataset.length", batches=batches),
         ),
-        [again, Remedy("generator.make-a-class" if event.iterator else "iterator.repeat")],
+        [Remedy("iterator.make-one-an-epoch"), Remedy("iterator.repeat")],
         ends=evidence.exit_code == 0,
     )
 

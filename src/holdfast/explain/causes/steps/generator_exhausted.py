@@ -12,7 +12,26 @@ _REMEDIES = (Remedy("generator.make-endless"), Remedy("generator.make-a-class"))
 
 @cause("generator-exhausted", specialises=("dataset-exhausted",))
 def generator_exhausted(evidence: Evidence) -> Finding | None:
-    return _of_training(evidence) or _of_validation(evidence)
+    return _of_training(evidence) or _of_validation(evidence) or _of_loop(evidence)
+
+
+def _of_loop(evidence: Evidence) -> Finding | None:
+    """A loop of the user's own that goes through a generator again, which gives nothing any more."""
+    seen = evidence.last(ev.DataRanOut)
+    if seen is None or not seen.event.one_shot or evidence.error is not None:
+        return None
+    event = seen.event
+    if event.step < (evidence.step or 0):
+        return None
+    values = {"steps": event.step, "planned": event.planned, "bound": event.bound, "where": event.where,
+              "iterator": event.iterator}  # fmt: skip
+    return Finding(
+        Strength.SUPPORTED,
+        Title("generator-exhausted.rounds", values),
+        [seen.fact("iterator.ended-in-rounds", **values)],
+        [Remedy("iterator.make-one-an-epoch"), Remedy("generator.make-a-class")],
+        ends=evidence.exit_code == 0,
+    )
 
 
 def _of_training(evidence: Evidence) -> Finding | None:

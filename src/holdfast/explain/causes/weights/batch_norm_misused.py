@@ -2,7 +2,7 @@
 
 from holdfast.explain.causes.weights import thresholds
 from holdfast.explain.readings.course import Course, course
-from holdfast.explain.readings.weights import NORMALISING, WEIGHTED, looked_at
+from holdfast.explain.readings.weights import NORMALISING, WEIGHTED, layers, looked_at
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 
@@ -18,8 +18,9 @@ def _tiny_batches(evidence: Evidence, training: Course, kinds: dict[str, int]) -
     """Of one row, a dense layer's mean is the row itself. A convolution averages over its positions too."""
     fit = evidence.fit
     rows = fit.start.batch_size if fit is not None else None
-    convolutions = any(kind in kinds for kind in WEIGHTED if "Conv" in kind)
-    if rows is None or rows > thresholds.SMALL_BATCH or convolutions or training.learned is True:
+    if rows is None or rows > thresholds.SMALL_BATCH or training.learned is True:
+        return None
+    if not _behind_dense(evidence, kinds):
         return None
     started = fit.started if fit is not None else None
     values = {"rows": rows}
@@ -36,6 +37,16 @@ def _tiny_batches(evidence: Evidence, training: Course, kinds: dict[str, int]) -
         led_to="loss-not-falling",
         ends=False,
     )
+
+
+def _behind_dense(evidence: Evidence, kinds: dict[str, int]) -> bool:
+    """Whether one normalises what a dense layer gives; where the order is not known, whether no layer convolves."""
+    before = ""
+    for one in layers(evidence):
+        if one.get("kind") in NORMALISING and before == "Dense":
+            return True
+        before = str(one["kind"]) if one.get("kind") in WEIGHTED else before
+    return not before and not any(kind in kinds for kind in WEIGHTED if "Conv" in kind)
 
 
 def _other_in_inference(evidence: Evidence, training: Course) -> Finding | None:

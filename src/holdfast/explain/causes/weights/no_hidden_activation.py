@@ -1,6 +1,7 @@
 """Layers follow one another without a non-linearity between them: together they are one linear layer."""
 
-from holdfast.explain.readings.weights import WEIGHTED, layers, not_learned
+from holdfast.explain.readings.course import course
+from holdfast.explain.readings.weights import WEIGHTED, layers
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 from holdfast.journal.events.event import Json
 
@@ -10,14 +11,20 @@ _LINEAR = (
     "InputLayer", "AveragePooling1D", "AveragePooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
     "ZeroPadding2D", "UpSampling2D", "Normalization", "Rescaling", "GaussianNoise",
 )  # fmt: skip
+#: Weighted layers in a row that nobody stacks without wanting more than a linear model, which has stopped improving
+#: with this share of the loss of a constant answer. Chosen.
+_DEEP, _HALF_WAY = 3, 0.5
 _NO_ACTIVATION = ("", "linear", None)
 
 
 @cause("no-hidden-activation", specialises=("loss-not-falling",))
 def no_hidden_activation(evidence: Evidence) -> Finding | None:
-    course, chain = not_learned(evidence), layers(evidence)
+    training, chain = course(evidence), layers(evidence)
     linear = _linear_chain(chain)
-    if course is None or len(linear) < 2:
+    if training is None or len(linear) < 2:
+        return None
+    stuck = len(linear) >= _DEEP and training.stuck_above(_HALF_WAY)
+    if training.learned is True and not stuck:
         return None
     # Where another layer bends the signal, a pair in a row may be meant: a bottleneck, a projection.
     whole = all(_is_linear(one) for one in chain[:-1])
@@ -28,14 +35,14 @@ def no_hidden_activation(evidence: Evidence) -> Finding | None:
         "count": len(linear),
         "where": linear[0].get("where"),
     }
-    certain = whole and course.learned is False
+    certain = whole and (training.learned is False or stuck)
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("no-hidden-activation", values),
         facts(
             Fact("layers.linear", values, source),
-            course.fact,
-            course.accuracy_fact,
+            training.fact,
+            training.accuracy_fact,
         ),
         [Remedy("layer.add-activation", {"units": linear[0].get("units")})],
         led_to="loss-not-falling",

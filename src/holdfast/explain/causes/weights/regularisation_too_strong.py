@@ -1,16 +1,26 @@
 """The penalty on the weights outweighs the loss."""
 
 from holdfast.explain.causes.weights.thresholds import PENALTY_SHARE, SHRUNK_TO
+from holdfast.explain.readings.course import Course
 from holdfast.explain.readings.numbers import median
-from holdfast.explain.readings.weights import constant_answers, is_kernel, looked_at, moved, not_learned
-from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts
+from holdfast.explain.readings.weights import (
+    constant_answers,
+    is_kernel,
+    layers,
+    looked_at,
+    moved,
+    not_learned,
+)
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
 
 
-@cause("regularisation-too-strong", specialises=("loss-not-falling",))
+@cause("regularisation-too-strong", specialises=("loss-not-falling", "too-few-updates"))
 def regularisation_too_strong(evidence: Evidence) -> Finding | None:
     look, course = looked_at(evidence), not_learned(evidence)
-    if look is None or course is None or look.event.penalty is None or not look.event.loss:
+    if course is None:
         return None
+    if look is None or look.event.penalty is None or not look.event.loss:
+        return _by_weights(evidence, course)
     share = look.event.penalty / abs(look.event.loss)
     shrunk = _shrunk(evidence)
     same = constant_answers(evidence)
@@ -28,6 +38,32 @@ def regularisation_too_strong(evidence: Evidence) -> Finding | None:
             collapsed and moved(evidence, "start")[-1].fact("weights.shrunk", **values),
             same is not None
             and same.fact("predictions.the-same", rows=same.event.rows, value=same.event.mean),
+            course.fact,
+        ),
+        [Remedy("regulariser.weaken")],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _by_weights(evidence: Evidence, course: Course) -> Finding | None:
+    """Without a look at the model: kernels with a penalty have shrunk to nothing."""
+    shrunk, penalised = _shrunk(evidence), [one for one in layers(evidence) if one.get("penalty")]
+    if shrunk is None or shrunk >= SHRUNK_TO or not penalised or course.learned is None:
+        return None
+    first = penalised[0]
+    values = {
+        "shrunk": shrunk,
+        "penalty": first["penalty"],
+        "layer": first.get("name"),
+        "where": first.get("where"),
+    }
+    return Finding(
+        Strength.SUPPORTED,
+        Title("regularisation-too-strong.collapsed", values),
+        facts(
+            moved(evidence, "start")[-1].fact("weights.shrunk", **values),
+            Fact("layer.penalised", values, course.source),
             course.fact,
         ),
         [Remedy("regulariser.weaken")],

@@ -1,5 +1,5 @@
 # /// zoo
-# cause = "dataset-exhausted"
+# cause = "generator-exhausted"
 # ///
 """A generator is gone through once; nineteen more epochs find nothing in it."""
 import jax, jax.numpy as jnp, numpy as np
