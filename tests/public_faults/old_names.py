@@ -144,7 +144,7 @@ class _Renamer(ast.NodeTransformer):
             node.args[1:3] = [ast.Tuple(node.args[1:3], ast.Load())]
         if name in OPTIMIZERS:
             _keywords(node, {"lr": "learning_rate", "epsilon": "epsilon"}, DROPPED["optimizer"])
-        elif name in ("fit", "train_on_batch", "compile", "evaluate"):
+        elif name in ("fit", "train_on_batch", "compile", "evaluate", "predict"):
             _keywords(node, FIT_KEYWORDS, DROPPED.get(name, set()))
             self._fewer_epochs(node, name)
         elif name in TRAINING:  # the wrappers for scikit-learn
