@@ -30,7 +30,9 @@ FIT_KEYWORDS = {"nb_epoch": "epochs", "nb_val_samples": "validation_steps", "gen
 # Keywords that Keras 3 no longer has: `decay` shrinks the rate by at most a few percent in these programs.
 DROPPED = {
     "optimizer": {"decay", "l2"}, "fit": {"show_accuracy", "workers", "max_queue_size", "use_multiprocessing"},
-    "compile": {"class_mode"}, "layer": {"input_length", "weights_path"}, "evaluate": {"show_accuracy"},
+    "compile": {"class_mode"}, "layer": {"input_length", "weights_path"},
+    "evaluate": {"show_accuracy", "workers", "max_queue_size", "use_multiprocessing"},
+    "predict": {"workers", "max_queue_size", "use_multiprocessing"},
 }  # fmt: skip
 MODULES = (
     ("tensorflow.python.keras", "tensorflow.keras"), ("tensorflow.contrib.keras", "tensorflow.keras"),

@@ -49,9 +49,14 @@ def _parsed(source: str) -> ast.Module:
 
 
 def _without_tools(tree: ast.Module) -> None:
-    """Without the callback and the last `sys.exit(1)` that a set's authors added for a diagnosis tool of their own."""
-    if tree.body and ast.unparse(tree.body[-1]).startswith(("sys.exit(", "exit(", "quit(")):
-        tree.body.pop()
+    """Without the callback and the `sys.exit(1)` that a set's authors added for a diagnosis tool of their own.
+
+    The program still ends there, but not as a failure.
+    """
+    for number, statement in enumerate(tree.body):
+        if ast.unparse(statement).startswith(("sys.exit(", "exit(", "quit(")):
+            del tree.body[number:]
+            break
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg == "callbacks" and isinstance(node.value, ast.List):
             node.value.elts = [one for one in node.value.elts if "DeepLocalize" not in ast.unparse(one)]
@@ -139,7 +144,7 @@ class _Renamer(ast.NodeTransformer):
             node.args[1:3] = [ast.Tuple(node.args[1:3], ast.Load())]
         if name in OPTIMIZERS:
             _keywords(node, {"lr": "learning_rate", "epsilon": "epsilon"}, DROPPED["optimizer"])
-        elif name in ("fit", "train_on_batch", "compile", "evaluate"):
+        elif name in ("fit", "train_on_batch", "compile", "evaluate", "predict"):
             _keywords(node, FIT_KEYWORDS, DROPPED.get(name, set()))
             self._fewer_epochs(node, name)
         elif name in TRAINING:  # the wrappers for scikit-learn
@@ -162,6 +167,8 @@ class _Renamer(ast.NodeTransformer):
         if self.epochs is None or name not in TRAINING:
             return
         for keyword in node.keywords:
+            if keyword.arg in ("steps_per_epoch", "validation_steps"):  # Keras 2 took 12.5 steps for 12
+                keyword.value = ast.Call(ast.Name("int", ast.Load()), [keyword.value], [])
             if keyword.arg in ("epochs", "nb_epoch"):
                 keyword.value = self._at_most(keyword.value)
         if name == "fit" and len(node.args) > 3:  # fit(x, y, batch_size, epochs)

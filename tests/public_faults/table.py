@@ -6,13 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .judge import FAULTY, HEALTHY
+from .judge import BLAMING, FAULTY, HEALTHY
 
 
 def table(results: Iterable[Mapping[str, Any]]) -> str:
     faulty: dict[str, Counter[str]] = defaultdict(Counter)
     healthy: Counter[str] = Counter()
     not_run: list[str] = []
+    raised = 0
     for one in results:
         if one["mark"] == "does not run":
             not_run.append(f"does not run: {one['program']}: {one['said']}")
@@ -20,7 +21,19 @@ def table(results: Iterable[Mapping[str, Any]]) -> str:
             healthy[one["mark"]] += 1
         else:
             faulty[one["class"]][one["mark"]] += 1
-    return "\n".join([*_rows(faulty), "", _healthy(healthy), *not_run])
+            raised += one["mark"] == "named" and _only_raised(one)
+    note = f"of those named, {raised} only by the exception that today's Keras raises for the fault (script-error)"
+    return "\n".join([*_rows(faulty), "", note, _healthy(healthy), *not_run])
+
+
+def _only_raised(result: Mapping[str, Any]) -> bool:
+    """Another class of fault, and nothing but `script-error` names it: Keras found it, the verdict repeats it."""
+    said = {
+        one["cause"]
+        for one in (result.get("verdict") or {}).get("findings", [])
+        if one["strength"] in BLAMING
+    }
+    return result["class"] != "script-error" and said & set(result["causes"]) == {"script-error"}
 
 
 def _rows(faulty: Mapping[str, Counter[str]]) -> list[str]:

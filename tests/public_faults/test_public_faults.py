@@ -94,9 +94,29 @@ def test_every_program_of_a_half_has_its_own_name(half: str) -> None:
 
 
 def test_the_table_counts_by_class() -> None:
-    faulty = {"mark": "named", "healthy": False, "class": "dead-units", "program": "1", "said": ""}
+    faulty = {
+        "mark": "named",
+        "healthy": False,
+        "class": "dead-units",
+        "program": "1",
+        "said": "",
+        "causes": ["dead-units"],
+    }
     text = table(
         [faulty, faulty, {**faulty, "mark": "quiet", "healthy": True}, {**faulty, "mark": "does not run"}]
     )
     assert text.splitlines()[1].split() == ["dead-units", "2", "0", "0", "0", "0", "2"]
     assert "1 quiet" in text and "does not run: 1" in text
+
+
+def test_the_table_tells_what_only_the_framework_found() -> None:
+    raised = {
+        "mark": "named", "healthy": False, "class": "dead-units", "program": "1", "said": "",
+        "causes": ["dead-units", "script-error"], "verdict": verdict(("script-error", "established")),
+    }  # fmt: skip
+    seen = {**raised, "verdict": verdict(("script-error", "established"), ("dead-units", "supported"))}
+    assert "of those named, 1 only" in table([raised, seen, {**raised, "class": "script-error"}])
+
+
+def test_a_program_ends_where_its_authors_ended_it_but_not_as_a_failure() -> None:
+    assert modern("import sys\nx = 1\nsys.exit(1)\nprint(x)\n") == "import sys\nx = 1\n"
