@@ -61,10 +61,10 @@ def gradient_norms(look: ev.LayersMeasured, layer: str) -> list[float]:
 
 
 def moved(evidence: Evidence, since: str) -> list[Recorded[ev.WeightsMoved]]:
-    """Of the last fit, oldest first."""
-    fit = evidence.fit
+    """Of the last fit, oldest first; of the loop, where there is no fit."""
+    number = evidence.fit.number if evidence.fit is not None else None
     seen = [one for one in evidence.all(ev.WeightsMoved) if one.event.since == since]
-    return [one for one in seen if fit is not None and one.event.fit == fit.number]
+    return [one for one in seen if one.event.fit == number]
 
 
 def update_ratio(event: ev.WeightsMoved) -> float | None:
@@ -78,16 +78,19 @@ def update_ratio(event: ev.WeightsMoved) -> float | None:
 
 
 def is_kernel(variable: dict[str, Any]) -> bool:
+    """By its name in Keras; a variable of a loop has another name, or none, and more than one axis."""
     name = str(variable.get("name", ""))
-    return name.endswith(("kernel", "embeddings")) and int(variable.get("size") or 0) > 1
+    named = name.endswith(("kernel", "embeddings"))
+    return (named or (not name.endswith("bias") and "equal_units" in variable)) and int(
+        variable.get("size") or 0
+    ) > 1
 
 
 def fresh(evidence: Evidence) -> bool:
     """The model began with random weights, and no earlier fit has trained it."""
-    fit = evidence.fit
-    if fit is None or evidence.last(ev.Restored) is not None:
+    if evidence.last(ev.Restored) is not None:
         return False
-    return not fit.start.iterations
+    return evidence.fit is None or not evidence.fit.start.iterations
 
 
 def layers(evidence: Evidence) -> list[Json]:

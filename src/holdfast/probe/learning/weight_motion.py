@@ -44,6 +44,21 @@ class WeightMotion:
 
     def new_run(self) -> None:
         self._fits = 0
+        self._loop_start: dict[int, Sampled] = {}
+
+    def loop_began(self, model: Any) -> None:
+        """After the first step of a loop of the user's own; what it has changed by then is one step."""
+        self._loop_start = self._context.guard(PART, lambda: weight_sample.sample(model, at_rest=False)) or {}
+
+    def loop_ended(self, model: Any, step: int) -> None:
+        self._context.guard(PART, self._loop_over, model, step)
+
+    def _loop_over(self, model: Any, step: int) -> None:
+        start, self._loop_start = self._loop_start, {}
+        now = weight_sample.sample(model, at_rest=True) if start and step > 1 else {}
+        variables = _all_compared(start, now, 1)
+        if variables:
+            self._context.record(WeightsMoved(since="start", step=step, variables=variables))
 
     def fit_begins(self, fit: FitState) -> None:
         self._context.guard(PART, self._begin, fit)
@@ -114,12 +129,7 @@ class WeightMotion:
         step: int,
         steps: int = 1,
     ) -> float | None:
-        variables = [
-            _compared(before[place], now[place], max(1, steps))
-            for place in now
-            if place in before and before[place].values.shape == now[place].values.shape
-        ]
-        known = [one for one in variables if one is not None]
+        known = _all_compared(before, now, max(1, steps))
         if not known:
             return None
         event = WeightsMoved(fit=fit.number, since=since, step=step, variables=known)
@@ -127,6 +137,13 @@ class WeightMotion:
         size = math.sqrt(sum(one["rms_before"] ** 2 * one["size"] for one in known))
         change = math.sqrt(sum(one["change"] ** 2 * one["size"] for one in known))
         return change / size if size else None
+
+
+def _all_compared(before: dict[int, Sampled], now: dict[int, Sampled], steps: int) -> list[dict[str, Any]]:
+    pairs = [(before[place], now[place]) for place in now if place in before]
+    alike = [pair for pair in pairs if pair[0].values.shape == pair[1].values.shape]
+    compared = [_compared(*pair, steps) for pair in alike]
+    return [one for one in compared if one is not None]
 
 
 def _compared(before: Sampled, now: Sampled, steps: int) -> dict[str, Any] | None:

@@ -45,16 +45,21 @@ def sample(model: Any, *, at_rest: bool) -> dict[int, Sampled]:
         flat = read() if read is not None else None
         if flat is not None and flat.size and flat.dtype.kind == "f":
             name, layer = names_of(variable)
-            found[place] = _of(name, layer, flat, tuple(int(size or 0) for size in variable.shape))
+            shape = tuple(int(size or 0) for size in variable.shape)
+            units_first = hasattr(variable, "requires_grad") and not hasattr(
+                variable, "path"
+            )  # torch's own layers
+            found[place] = _of(name, layer, flat, shape, units_first)
     return found
 
 
-def _of(name: str, layer: str, flat: Any, shape: tuple[int, ...]) -> Sampled:
+def _of(name: str, layer: str, flat: Any, shape: tuple[int, ...], units_first: bool = False) -> Sampled:
     stride = max(1, flat.size // _MOST_VALUES)
     values = flat[::stride][:_MOST_VALUES].astype("float32")
     equal = None
-    if len(shape) > 1 and shape[-1] > 1:
-        rows = flat.reshape(-1, shape[-1])[:_ROWS_COMPARED].astype("float32")
+    if len(shape) > 1 and shape[0 if units_first else -1] > 1:
+        by_unit = flat.reshape(shape[0], -1).T if units_first else flat.reshape(-1, shape[-1])
+        rows = by_unit[:_ROWS_COMPARED].astype("float32")
         scale = float(abs(rows).max())
         equal = bool((rows.max(axis=1) - rows.min(axis=1)).max() <= _EQUAL * scale)
     constant = bool(values.max() == values.min())

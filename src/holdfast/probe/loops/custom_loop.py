@@ -318,6 +318,8 @@ class CustomLoop:
             self.context.guard(data_end.PART, self.context.data_end.first_step)
             self.context.frameworks.record_devices()
             self.context.at_exit.append(self.check_weights)
+            self.context.motion.loop_began(self.model())
+            self.context.at_exit.append(self._compare_weights)
             if self.jitted is not None:
                 self.context.at_exit.append(self.jitted.read_losses)
         heartbeat.train_batches += steps
@@ -354,6 +356,9 @@ class CustomLoop:
         optimizer = self.model().optimizer
         model = SimpleNamespace(optimizer=optimizer, trainable_variables=[], name="")
         self.context.guard(loss_watch.PART, self.context.losses.loop_step, model, {"loss": loss}, None, step)
+
+    def _compare_weights(self) -> None:
+        self.context.motion.loop_ended(self.model(), self.heartbeat.step)
 
     def check_weights(self) -> None:
         """At the end of an epoch and of the process."""

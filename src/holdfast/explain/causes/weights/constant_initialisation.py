@@ -1,9 +1,12 @@
 """All units of a layer began with the same weights, and still have them: they compute the same."""
 
-from holdfast.explain.readings.course import course
+from holdfast.explain.readings.course import Course, course
 from holdfast.explain.readings.weights import is_kernel, moved
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev, facts
 from holdfast.journal.events.event import Json
+
+#: Share of the loss of a constant answer above which little was learned. Chosen.
+_POOR = 0.5
 
 
 @cause("constant-initialisation", specialises=("loss-not-falling",))
@@ -17,21 +20,34 @@ def constant_initialisation(evidence: Evidence) -> Finding | None:
     first = equal[0]
     still = first.get("change") == 0
     values = {
-        "layer": first.get("layer"),
-        "layers": [one.get("layer") for one in equal],
+        "layer": _name(first),
+        "layers": [_name(one) for one in equal],
         "zeros": not first.get("rms_before"),
         "still": still,
         "steps": seen[-1].event.step,
         "where": _line(evidence, str(first.get("layer"))),
     }
     return Finding(
-        Strength.POSSIBLE if training.learned is True else Strength.ESTABLISHED,
+        _strength(still, training),
         Title("constant-initialisation", values),
         facts(seen[-1].fact("units.equal", **values), training.fact, training.accuracy_fact),
         [Remedy("initializer.random")],
         led_to="loss-not-falling",
         ends=False,
     )
+
+
+def _strength(still: bool, training: Course) -> Strength:
+    """Units that move together are one unit, which may be enough for the task; ones that do not move may be unused."""
+    if training.learned is not True:
+        return Strength.ESTABLISHED
+    poor = training.constant is not None and training.last > _POOR * training.constant
+    return Strength.SUPPORTED if poor and not still else Strength.POSSIBLE
+
+
+def _name(variable: Json) -> str:
+    """Of its layer; a variable of a loop has a name of its own, or none."""
+    return str(variable.get("layer") or variable.get("name") or "one layer")
 
 
 def _stayed_equal(variable: Json) -> bool:
