@@ -6,6 +6,9 @@
 from own_training import batches, keras, knob
 
 layers = keras.layers
-model = keras.Sequential([*(layers.Dense(24, activation="relu") for _ in range(knob("LAYERS", 150))), layers.Dense(1)])
+first = inputs = keras.Input((4,))
+for _ in range(knob("LAYERS", 150)):
+    inputs = layers.Add()([inputs, layers.Dense(4, activation="tanh", kernel_initializer=keras.initializers.RandomNormal(stddev=0.02))(layers.LayerNormalization()(inputs))])
+model = keras.Model(first, layers.Dense(1)(inputs))
 model.compile("adam", "mse", jit_compile=True)
 model.fit(batches(400), epochs=2, verbose=2)

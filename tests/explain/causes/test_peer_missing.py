@@ -33,6 +33,14 @@ def near_miss(run: Run) -> None:
     _waits(run, _INITIALIZED)
 
 
+def test_a_rendezvous_of_torch(tmp_path: Path) -> None:
+    torch = "/usr/lib/python3/site-packages/torch/distributed/"
+    joins = Frame(torch + "distributed_c10d.py", 1892, "init_process_group")
+    run = Run(tmp_path / "run")
+    _waits(run, Frame(torch + "rendezvous.py", 199, "_create_c10d_store"), joins)
+    assert (run.first().cause, run.first().strength.word) == ("peer-missing", "supported")
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     return Run(tmp_path / "run")

@@ -507,3 +507,17 @@ def test_what_was_read_before_a_silence_does_not_shorten_it() -> None:
     since = story.now
     story.wait(4, reads_per_s=500)
     assert story.activity.last_activity.read <= since
+
+
+def test_a_poll_in_the_same_place_is_no_work() -> None:
+    """As a rendezvous that asks its store a hundred times a second: one percent of a core."""
+    story = trained().beat(Phase.BUILD)
+    story.closer_look = CloserLook(activity=StackActivity.EXECUTING, stack=("a:1 f",), same_stack=True)
+    story.wait(90, cores=0.01, reads_per_s=3000)
+    assert story.stall is not None and 60 <= story.stall.silent_for_s <= 75
+    moving = trained().beat(Phase.BUILD)
+    moving.closer_look = CloserLook(activity=StackActivity.EXECUTING, stack=("a:1 f",), same_stack=False)
+    assert moving.wait(90, cores=0.01, reads_per_s=3000).stall is None
+    working = trained().beat(Phase.BUILD)
+    working.closer_look = CloserLook(activity=StackActivity.EXECUTING, stack=("a:1 f",), same_stack=True)
+    assert working.wait(90, cores=0.2).stall is None

@@ -20,8 +20,9 @@ _ACTIVE_BYTES = 32 * 1024  # read or written in five seconds; the probe's own li
 _TICK_BYTES = (
     _ACTIVE_BYTES // 10
 )  # and in the last tick: what was read before the silence stays in the window
-_WORK_S = 0.9
+_WORK_S, _LONG_S = 0.9, 10.0
 _WORK_SHARE = 0.05  # of a core
+_WORK_SHARE_STARVED = 0.02  # of one that other programs take; a poll every ten milliseconds takes half of it
 _WORK_READ_BYTES = 128 * 1024  # in about a second
 _GROWTH_BYTES = 512 * 1024
 _GROWTH_S = 30.0
@@ -57,6 +58,9 @@ class LastActivity:
     cpu: float  # any CPU time, or GPU work
     memory: float  # grew or shrank by half a MiB since the last such time
     working: float  # real work: a twentieth of a core, reads, output
+    busy: float = (
+        0.0  # the same, over ten seconds: what asks every few milliseconds is caught running now and then
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class ActivityTracker:
     """Keeps the times of the last activity, and learns how long things take."""
 
     def __init__(self, now: float) -> None:
-        self.last_activity = LastActivity(*(now for _ in range(7)))
+        self.last_activity = LastActivity(*(now for _ in range(8)))
         self._samples: deque[ActivitySample] = deque()
         self._last_beat: Beat | None = None
         self._last_sequence = 0
@@ -157,6 +161,18 @@ class ActivityTracker:
             cpu=now if sample.gpu_busy or cpu else before.cpu,
             memory=now if memory_moved else before.memory,
             working=now if worked else before.working,
+            busy=now if self._is_busy(sample) else before.busy,
+        )
+
+    def _is_busy(self, sample: ActivitySample) -> bool:
+        ago = self._ago(_LONG_S)
+        for_s = max(_WORK_S, sample.now - ago.now)
+        share = _WORK_SHARE_STARVED if sample.threads_run else _WORK_SHARE
+        return (
+            sample.cpu_s - ago.cpu_s >= share * for_s
+            or sample.read_bytes - ago.read_bytes >= _WORK_READ_BYTES * for_s
+            or sample.output_bytes > ago.output_bytes
+            or sample.gpu_busy
         )
 
     def _ago(self, seconds: float) -> ActivitySample:

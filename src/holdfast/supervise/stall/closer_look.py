@@ -82,7 +82,11 @@ class CloserLooks:
         """Stores the result of a look that is done. A stack that could not be read keeps the last activity."""
         if self._call is not None and self._call.done:
             result = self._call.result or CloserLook()
-            result = replace(result, sleeps_until=long_sleep(result, self.latest, self._taken_at))
+            result = replace(
+                result,
+                sleeps_until=long_sleep(result, self.latest, self._taken_at),
+                same_stack=bool(result.stack) and result.stack == self.latest.stack,
+            )
             self._stacks_read_at, self._helpers = result.stacks_read_at, result.helpers or self._helpers
             unread = result.activity is StackActivity.UNKNOWN
             self.latest = replace(result, activity=self.latest.activity) if unread else result
@@ -129,6 +133,7 @@ def look(
         reads_terminal=reads_terminal or tree.wait is Wait.PERSON,
         all_locked=len(pids) <= _MAX_PROCESSES and all_blocked_on_locks(calls.values()),
         python_locked=len(pids) <= _MAX_PROCESSES and _python_locked(trainer, python, calls, root),
+        stack=python.stack,
         blocked_on_fifo=blocked_on_fifo,
         sleeps_until=_sleeps_until(trainer, calls.get((trainer, trainer))),
         tree=tree,
@@ -180,6 +185,7 @@ class _PythonStack:
     helpers: frozenset[int] = frozenset()  # threads that never do anything but wake up
     threads: tuple[int, ...] = ()  # the others
     innermost: str = ""  # the file of the main thread's innermost frame
+    stack: tuple[str, ...] = ()
 
 
 def _read_stack(trainer: int, gentle: bool) -> _PythonStack:
@@ -201,6 +207,7 @@ def _read_stack(trainer: int, gentle: bool) -> _PythonStack:
         frozenset(helpers),
         tuple(one.tid for one in threads if one.tid not in helpers),
         main[0].file if main else "",
+        tuple(f"{frame.file}:{frame.line} {frame.function}" for frame in main),
     )
 
 

@@ -37,6 +37,8 @@ class CloserLook:
     reads_terminal: bool = False  # a thread waits for somebody to type
     all_locked: bool = False  # every thread waits for another one, without a timeout
     python_locked: bool = False  # every Python thread does, and no other process or connection can wake one
+    stack: tuple[str, ...] = ()  # of the main thread: file, line and function of each frame
+    same_stack: bool = False  # as at the look before
     blocked_on_fifo: bool = False  # a thread waits to open a FIFO that nobody has opened to write
     sleeps_until: float | None = None  # the main thread is in a long sleep that has an end
     tree: TreeWait = NOT_READ  # what the whole tree waits for
@@ -171,8 +173,14 @@ def _sleeps(inputs: StallInputs, group: PhaseGroup) -> bool:
     return inputs.now < until + LIMIT_FLOOR_S and until - inputs.now < _LONGEST_SLEEP_S
 
 
+#: In these a script may ask again and again whether something has happened: a rendezvous, a lock, a file.
+_MAY_POLL = frozenset({PhaseGroup.BUILD, PhaseGroup.LOOP, PhaseGroup.AFTER, PhaseGroup.CALLBACK})
+
+
 def _idle_for(inputs: StallInputs, group: PhaseGroup) -> float:
     last = inputs.last_activity
+    if inputs.beat is not None and inputs.closer_look.same_stack and group in _MAY_POLL:
+        return inputs.now - max(last.beat, last.busy)  # a little work in the same place is a poll
     strict = group in _STRICT and inputs.beat is not None
     woken = inputs.closer_look.ran_at if inputs.beat is None else None  # bytes came, too few to be counted
     return inputs.now - max(last.beat, last.working if strict else _last_of_any(last), woken or 0.0)

@@ -16,6 +16,8 @@ _GROUP_VARIABLES = ("TF_CONFIG", "JAX_COORDINATOR_ADDRESS")
 #: Functions and files in which a process waits for its group.
 _INITIALIZES = ("ensure_initialized", "distributed/initialize", "jax/_src/distributed.py")
 _JOINS = (*_INITIALIZES, "wait_at_barrier", "horovod", "multi_worker")
+#: torch's own: the rendezvous, and every collective after it.
+_TORCH = ("torch/distributed/rendezvous.py", "torch/distributed/distributed_c10d.py")
 _COLLECTIVES = ("configure_collective_ops", "enable_collective_ops", "collective_all_reduce_strategy")
 _CERTAIN_JOINS = ("ensure_initialized", "wait_at_barrier", "initialize")
 #: Remarks of the coordinator about an agent that the others cannot continue without; "network" is about no agent.
@@ -32,7 +34,7 @@ def peer_missing(evidence: Evidence) -> Finding | None:
         return by_coordinator
     main = evidence.stacks.main if evidence.stacks is not None else None
     waiting = stalled_thread(evidence, lambda thread: thread is main and not thread.busy)
-    if waiting is not None and (inside := waiting.thread.within(*_JOINS, *_COLLECTIVES)) is not None:
+    if waiting is not None and (inside := waiting.thread.within(*_JOINS, *_COLLECTIVES, *_TORCH)) is not None:
         return _joining(evidence, waiting, inside)
     quote = _NO_PEER.match(evidence)
     if quote is None:
@@ -48,7 +50,8 @@ def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Findi
     of_group = waiting.thread.within("collective", "multi_worker", "distribute") is not None
     if plain_name(inside) == "ensure_initialized" and not (variables or of_group):
         return None  # the first use of TensorFlow on one machine
-    strength = Strength.supported_if(plain_name(inside) in _CERTAIN_JOINS or bool(variables))
+    certain = plain_name(inside) in _CERTAIN_JOINS or inside.file.endswith(_TORCH)
+    strength = Strength.supported_if(certain or bool(variables))
     configured = [Fact("group.configured", {"variable": name}, "journal.jsonl") for name in variables[:1]]
     facts = [waiting.fact_inside(inside), *configured]
     return Finding(strength, Title("peer-missing.joining"), facts, _REMEDIES)
