@@ -1,9 +1,9 @@
 """Trains a recorded model once for each setup that it is asked about, and prints how far each came.
 
-Run as `python -m holdfast.experiment.experiment_process` by the Python that trained the model, which may be older than
-Holdfast's: written for 3.9. The question, on standard input, names the run's folder of the experiment and the setups;
-each has the configuration of the model, the loss and the optimizer. Only one measure is the same for all of them: how
-often the answer is right, or how much of the variance it explains.
+Run as a file by the Python that trained the model, which may be older than Holdfast's and does not have it installed:
+written for 3.9, and nothing of Holdfast is imported. The question, on standard input, names the run's folder of the experiment and the setups;
+each has the configuration of the model, the loss and the optimizer. One measure is the same for all of them, whatever
+their loss is: the share of answers that are right, or of the variance that they explain.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
-
-from holdfast.experiment import answers_measured
 
 _SEED = 1
 
@@ -34,7 +32,7 @@ def main() -> int:
             tried.append(_train(keras, setup, inputs, targets, question))
         except Exception as error:
             tried.append({"error": f"{type(error).__name__}: {error}"[:300]})
-    print(json.dumps({"tried": tried, **answers_measured.of_constant(targets, question["task"])}))
+    print(json.dumps({"tried": tried, **of_constant(targets, question["task"])}))
     return 0
 
 
@@ -58,18 +56,18 @@ def _train(keras: Any, setup: dict[str, Any], inputs: Any, targets: Any, questio
         optimizer=keras.optimizers.deserialize(setup["optimizer"]),
         loss=loss if isinstance(loss, str) else keras.losses.deserialize(loss),
     )
-    given = _each(answers_measured.standardised, inputs) if setup.get("scale_inputs") else inputs
-    scaled, mean, std = answers_measured.scaled(targets, bool(setup.get("scale_targets")))
+    given = _each(standardised, inputs) if setup.get("scale_inputs") else inputs
+    given_targets, mean, std = scaled(targets, bool(setup.get("scale_targets")))
     batch = max(1, min(int(setup["batch_size"]), int(question["rows"])))
     begun = time.monotonic()
-    losses = _fitted(keras, model, given, scaled, batch, question)
+    losses = _fitted(keras, model, given, given_targets, batch, question)
     predicted = model.predict(given, batch_size=batch, verbose=0)
     if isinstance(predicted, (list, tuple)):
         predicted = predicted[0]
     return {
         "seconds": round(time.monotonic() - begun, 2),
         **losses,
-        **answers_measured.measured(predicted * std + mean, targets, question["task"], setup["from_logits"]),
+        **measured(predicted * std + mean, targets, question["task"], setup["from_logits"]),
     }
 
 
@@ -102,6 +100,74 @@ def _each(function: Any, value: Any) -> Any:
     if isinstance(value, dict):
         return {name: function(one) for name, one in value.items()}
     return [function(one) for one in value] if isinstance(value, list) else function(value)
+
+
+# -- how good answers are. Tasks: classes (ids, or rows with one 1), labels (each yes or no), numbers ------------
+
+
+def measured(predicted: Any, targets: Any, task: str, from_logits: bool) -> dict[str, Any]:
+    """`accuracy`, or `unexplained`: the mean squared error as a share of the variance of the targets."""
+    import numpy as np
+
+    if not np.isfinite(predicted).all():
+        return {"broken": True}
+    if task == "numbers":
+        return {"unexplained": _unexplained(np, predicted, targets)}
+    if task == "labels":
+        said = (predicted > (0 if from_logits else 0.5)).reshape(len(targets), -1)
+        return {"accuracy": float((said == (targets.reshape(len(targets), -1) > 0.5)).mean())}
+    return {"accuracy": float((_classes(np, predicted, targets, from_logits) == ids(targets)).mean())}
+
+
+def of_constant(targets: Any, task: str) -> dict[str, Any]:
+    """What the best answer reaches that is the same for every row: the share of the largest class."""
+    import numpy as np
+
+    if task == "numbers":
+        return {}
+    if task == "labels":
+        shares = (targets.reshape(len(targets), -1) > 0.5).mean(axis=0)
+        return {"majority": float(np.maximum(shares, 1 - shares).mean())}
+    _, counts = np.unique(ids(targets), return_counts=True)
+    return {"majority": float(counts.max() / counts.sum())}
+
+
+def ids(targets: Any) -> Any:
+    """Of rows with one 1, the place of the 1."""
+    last = targets.shape[-1] if targets.ndim > 1 else 1
+    one_hot = last > 1 and bool((targets.sum(axis=-1) == 1).all()) and bool(((targets == 0) | (targets == 1)).all())
+    return (targets.argmax(axis=-1) if one_hot else targets).reshape(-1)
+
+
+def _classes(np: Any, predicted: Any, targets: Any, from_logits: bool) -> Any:
+    units = predicted.shape[-1] if predicted.ndim > 1 else 1
+    if units > 1 and predicted.size // units == ids(targets).size:
+        return predicted.argmax(axis=-1).reshape(-1)
+    return (predicted > 0 if from_logits else np.rint(predicted)).reshape(-1)
+
+
+def _unexplained(np: Any, predicted: Any, targets: Any) -> float:
+    rows = targets.reshape(len(targets), -1).astype("float64")
+    error = ((predicted.reshape(len(targets), -1) - rows) ** 2).mean()
+    return float(error / max(((rows - rows.mean(axis=0)) ** 2).mean(), 1e-12))
+
+
+def scaled(targets: Any, wanted: bool) -> tuple[Any, float, float]:
+    """With mean 0 and deviation 1, and how to come back."""
+    if not wanted:
+        return targets, 0.0, 1.0
+    mean, std = float(targets.mean()), float(targets.std()) or 1.0
+    return ((targets - mean) / std).astype("float32"), mean, std
+
+
+def standardised(array: Any) -> Any:
+    """Each column of a table by itself; of a series or an image all values together."""
+    import numpy as np
+
+    values = array.astype("float32")
+    axis = 0 if values.ndim == 2 else None
+    std = np.asarray(values.std(axis=axis))
+    return (values - values.mean(axis=axis)) / np.where(std > 0, std, 1.0)
 
 
 if __name__ == "__main__":
