@@ -1,4 +1,4 @@
-"""`holdfast explain RUN --experiment`: trains the recorded model again, as it was and corrected, and stores what that shows."""
+"""`holdfast explain RUN --experiment`: trains the recorded model again, as it was and corrected."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def experiment(path: Path) -> None:
         raise NoExperiment(
             f"there is no correction of {one.finding.cause} to try here", where=path, found=str(error)
         ) from error
-    print_line(f"holdfast: training the recorded model again for {one.finding.cause}: as it was and corrected")
+    print_line(
+        f"holdfast: training the recorded model again for {one.finding.cause}: as it was and corrected"
+    )
     answer = _trained(folder, evidence, one, corrections)
     rows = [{**row, "change": change.change if change else "", "values": change.values if change else {}}
             for row, change in zip(answer["tried"], [None, *corrections], strict=True)]  # fmt: skip

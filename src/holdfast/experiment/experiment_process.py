@@ -1,9 +1,9 @@
 """Trains a recorded model once for each setup that it is asked about, and prints how far each came.
 
-Run as a file by the Python that trained the model, which may be older than Holdfast's and does not have it installed:
-written for 3.9, and nothing of Holdfast is imported. The question, on standard input, names the run's folder of the experiment and the setups;
-each has the configuration of the model, the loss and the optimizer. One measure is the same for all of them, whatever
-their loss is: the share of answers that are right, or of the variance that they explain.
+Run as a file by the Python that trained the model, which may be older than Holdfast's and need not have it installed:
+written for 3.9, and nothing of Holdfast is imported. The question, on standard input, names the folder of the
+experiment and the setups; each has the configuration of the model, the loss and the optimizer. One measure is the same
+for all of them, whatever their loss is: the share of answers that are right, or of the variance that they explain.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _rows(folder: Path, structure: Any) -> tuple[Any, Any]:
         arrays = {name: packed[name] for name in packed.files}
     inputs = [arrays[f"input_{place}"] for place in range(len(arrays) - 1)]
     if isinstance(structure, list):
-        return dict(zip(structure, inputs)), arrays["target"]
+        return {name: inputs[place] for place, name in enumerate(structure)}, arrays["target"]
     return (inputs if structure is not None else inputs[0]), arrays["target"]
 
 
@@ -135,7 +135,9 @@ def of_constant(targets: Any, task: str) -> dict[str, Any]:
 def ids(targets: Any) -> Any:
     """Of rows with one 1, the place of the 1."""
     last = targets.shape[-1] if targets.ndim > 1 else 1
-    one_hot = last > 1 and bool((targets.sum(axis=-1) == 1).all()) and bool(((targets == 0) | (targets == 1)).all())
+    one_hot = (
+        last > 1 and bool((targets.sum(axis=-1) == 1).all()) and bool(((targets == 0) | (targets == 1)).all())
+    )
     return (targets.argmax(axis=-1) if one_hot else targets).reshape(-1)
 
 

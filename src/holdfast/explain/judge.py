@@ -45,7 +45,10 @@ def judge(evidence: Evidence) -> Verdict:
     """The same for evidence in hand. Pure."""
     found, ruled_out, doubts = _judged(evidence)
     how = outcome(evidence)
-    found = [experiment_result.weighed(_if_counted(_as_printed(one, evidence), evidence), evidence) for one in found]
+    found = [
+        experiment_result.weighed(_if_counted(_as_printed(one, evidence), evidence), evidence)
+        for one in found
+    ]
     ranked = rank([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found], how)
     if not ranked and how not in (Outcome.FINISHED, Outcome.RUNNING):
         ranked = (unknown(evidence, how),)

@@ -18,6 +18,8 @@ from holdfast.journal import events as ev
 
 SOURCE = "experiment/result.json"
 _OFFER = "experiment/model.json"
+#: Of what the model as it was leaves wrong or unexplained: a correction that leaves less than this share is better.
+_BETTER = 0.5
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ class Tried:
         judged = Course(1.0, last, last, 0, 0, SOURCE, 1.0, accuracy, majority)
         return judged.learned
 
+    @property
+    def wrong(self) -> float:
+        """The share of answers that are wrong, or of the variance that is not explained."""
+        accuracy = self.numbers.get("accuracy")
+        return 1 - accuracy if accuracy is not None else float(self.numbers.get("unexplained", 1.0))
+
 
 def tried(result: Any) -> list[Tried]:
     """Of the stored result; empty where it is not what this version writes."""
@@ -51,8 +59,7 @@ def best(listed: Sequence[Tried], majority: float | None) -> Tried:
     learning = [one for one in listed if one.learned(majority)]
     if learning:
         return learning[0]
-    open_ = [one for one in listed if one.learned(majority) is None]
-    return (open_ or list(listed))[0]
+    return min(listed, key=lambda one: one.wrong)
 
 
 def subject(findings: Sequence[Finding]) -> Finding | None:
@@ -69,11 +76,11 @@ def weighed(finding: Finding, evidence: Evidence) -> Finding:
     majority = result.get("majority")
     was, then = listed[0], best(listed[1:], majority)
     fact = _fact(result, was, then)
-    if fact.kind != "experiment.learns":
+    if fact.kind not in ("experiment.learns", "experiment.learns-better"):
         return replace(finding, against=[*finding.against, fact])
-    return replace(
-        finding, strength=_raised(finding.strength, evidence), because=[*finding.because, fact]
-    )
+    sure = fact.kind == "experiment.learns"
+    strength = _raised(finding.strength, evidence) if sure else finding.strength
+    return replace(finding, strength=strength, because=[*finding.because, fact])
 
 
 def _raised(strength: Strength, evidence: Evidence) -> Strength:
@@ -99,6 +106,8 @@ def _fact(result: dict[str, Any], was: Tried, then: Tried) -> Fact:
     as_it_was, corrected = was.learned(majority), then.learned(majority)
     if corrected and as_it_was is False:
         return Fact("experiment.learns", values, SOURCE)
+    if corrected and then.wrong < _BETTER * was.wrong:
+        return Fact("experiment.learns-better", values, SOURCE)
     if as_it_was:
         return Fact("experiment.learns-as-it-was", values, SOURCE)
     if corrected is False and as_it_was is False:

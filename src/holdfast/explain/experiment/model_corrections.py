@@ -1,4 +1,4 @@
-"""For each cause that can be tried: the recorded setup with the fault corrected. Pure; the training is done elsewhere."""
+"""For each cause that can be tried: the recorded setup with the fault corrected. Pure: it trains nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RAISED, _LOWERED, _TENTH = 30.0, 1 / 30, 0.1
 _HIGHEST_RATE = 0.05
 _DROPOUT = 0.2
 _SQUASHING = ("sigmoid", "tanh", "hard_sigmoid", "softsign")
-_LINEAR = ("linear", None)
+_LINEAR = ("linear",)
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,11 @@ def _scaled_targets(one: Suspected) -> Corrected:
 
 
 def _scaled_both(one: Suspected) -> Corrected:
-    return Corrected({**_scaled_inputs(one).setup, "scale_targets": True}, "scaled-both") if (
-        one.task == "numbers"
-    ) else _scaled_inputs(one)
+    return (
+        Corrected({**_scaled_inputs(one).setup, "scale_targets": True}, "scaled-both")
+        if (one.task == "numbers")
+        else _scaled_inputs(one)
+    )
 
 
 def _rate(one: Suspected, factor: float) -> Corrected:
@@ -141,7 +143,9 @@ def _rate(one: Suspected, factor: float) -> Corrected:
         raise NoCorrection("its learning rate follows a schedule")
     changed = rate * factor if factor < 1 else max(rate, min(rate * factor, _HIGHEST_RATE))
     optimizer["config"]["learning_rate"] = changed
-    return Corrected({**one.setup, "optimizer": optimizer}, "learning-rate", {"rate": changed, "before": rate})
+    return Corrected(
+        {**one.setup, "optimizer": optimizer}, "learning-rate", {"rate": changed, "before": rate}
+    )
 
 
 def _model(change: str, made: Callable[[Config], Config], **values: Any) -> Correction:
@@ -187,7 +191,9 @@ def _tenth(one: Suspected) -> Corrected:
 
 
 _random_start = _model("initializers", lambda config: model_config.with_initializers(config, for_relu=False))
-_relu_start = _model("relu-initializers", lambda config: model_config.with_initializers(config, for_relu=True))
+_relu_start = _model(
+    "relu-initializers", lambda config: model_config.with_initializers(config, for_relu=True)
+)
 _relu = _model("relu", _relu_and_start)
 _relu_between = _model("relu", lambda config: model_config.with_hidden_activation(config, _LINEAR))
 

@@ -40,7 +40,9 @@ def keep(context: ProbeContext, fit: FitState, rows: Rows | None) -> None:
             rows = _small(rows)
             content = json.dumps(_described(fit, rows), allow_nan=False)
             left_out = "" if len(content) <= _MOST_CHARACTERS else "its configuration is too long"
-        except Exception as error:  # a configuration that cannot be written costs the experiment, and nothing else
+        except (
+            Exception
+        ) as error:  # a configuration that cannot be written costs the experiment, and nothing else
             left_out = f"its configuration cannot be stored ({type(error).__name__}: {error})"[:200]
     if not left_out:
         _write(context.folder, content, rows)
@@ -61,6 +63,9 @@ def _refusal(model: Any) -> str:
     foreign = [kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] != "keras"]
     if foreign:
         return f"{foreign[0]} is no layer of Keras"
+    own = _own_part(model)
+    if own:
+        return f"{own} is a class or a function of your own"
     if kinds[0].__name__ not in ("Sequential", "Functional", "Model") or not hasattr(model, "layers"):
         return f"{kinds[0].__name__} is no model of layers alone"
     parameters = sum(model_facts.size(one) for one in model.weights)
@@ -69,6 +74,17 @@ def _refusal(model: Any) -> str:
     if len(leaves(getattr(model, "outputs", None))) != 1:
         return "the model has several outputs, or no known one"
     return _lost(model)
+
+
+def _own_part(model: Any) -> str:
+    """An initialiser, a constraint, a schedule …: Keras would ask it for its configuration."""
+    parts = [model.optimizer, getattr(model.optimizer, "_learning_rate", None)]
+    for layer in model._flatten_layers(include_self=False):
+        ends = ("_initializer", "_regularizer", "_constraint")
+        parts += [value for name, value in vars(layer).items() if name.endswith(ends)]
+    kinds = [one if hasattr(one, "__qualname__") else type(one) for one in parts]
+    foreign = [kind for kind in kinds if kind.__module__.partition(".")[0] not in ("keras", "builtins")]
+    return str(foreign[0].__qualname__) if foreign else ""
 
 
 def _lost(model: Any) -> str:

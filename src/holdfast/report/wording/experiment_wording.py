@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.report.wording.template import Text, filled
+from holdfast.units import count
 
 #: What was changed, by the kind of the correction.
 _CHANGES: dict[str, str] = {
-    "output": "[{units:count unit} and ]{activation} at the output and {loss}",
-    "output-and-scale": "[{units:count unit} and ]{activation} at the output, {loss} and standardised targets",
+    "output": "{output} and {loss}",
+    "output-and-scale": "{output}, {loss} and standardised targets",
     "scaled-inputs": "standardised inputs",
     "scaled-targets": "standardised targets",
     "scaled-both": "standardised inputs and targets",
@@ -25,7 +26,16 @@ _CHANGES: dict[str, str] = {
 
 
 def _change(values: Mapping[str, Any]) -> str:
-    return filled(_CHANGES[values["change"]], values["changed"])
+    changed = dict(values["changed"])
+    if "activation" in changed:
+        changed["output"] = _output(changed)
+    return filled(_CHANGES[values["change"]], changed)
+
+
+def _output(changed: Mapping[str, Any]) -> str:
+    """ "3 softmax units at the output" """
+    units, activation = changed.get("units"), changed["activation"]
+    return f"{count(units, f'{activation} unit')} at the output" if units else f"{activation} at the output"
 
 
 def _reached(numbers: Mapping[str, Any]) -> str:
@@ -54,6 +64,13 @@ def _learns(values: Mapping[str, Any]) -> str:
     )
 
 
+def _better(values: Mapping[str, Any]) -> str:
+    return (
+        f"{_again(values)} with {_change(values)}, the model learns far more ({_reached(values['then'])}) than as it "
+        f"was ({_reached(values['was'])}{_largest(values)})"
+    )
+
+
 def _learns_as_it_was(values: Mapping[str, Any]) -> str:
     return (
         f"{_again(values)}, the model learns as it was ({_reached(values['was'])}{_largest(values)}); with "
@@ -77,6 +94,7 @@ def _open(values: Mapping[str, Any]) -> str:
 
 FACTS: dict[str, Text] = {
     "experiment.learns": _learns,
+    "experiment.learns-better": _better,
     "experiment.learns-as-it-was": _learns_as_it_was,
     "experiment.neither-learns": _neither,
     "experiment.open": _open,
