@@ -37,6 +37,7 @@ class ExperimentFailed(HoldfastError):
     """The process of the experiment ended without an answer."""
 
     slug = "experiment-failed"
+    advice = "`holdfast explain` without --experiment says what is known"
 
 
 def experiment(path: Path) -> None:

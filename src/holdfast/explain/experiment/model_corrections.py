@@ -142,6 +142,7 @@ def _rate(one: Suspected, factor: float) -> Corrected:
     if not isinstance(rate, float):
         raise NoCorrection("its learning rate follows a schedule")
     changed = rate * factor if factor < 1 else max(rate, min(rate * factor, _HIGHEST_RATE))
+    changed = float(f"{changed:.3g}")
     optimizer["config"]["learning_rate"] = changed
     return Corrected(
         {**one.setup, "optimizer": optimizer}, "learning-rate", {"rate": changed, "before": rate}
@@ -182,6 +183,15 @@ def _raised(one: Suspected) -> Corrected:
     return _rate(one, _RAISED)
 
 
+def _usual(one: Suspected) -> Corrected:
+    """The rate that the finding advises."""
+    advised = [remedy.values.get("learning_rate") for remedy in one.finding.remedies]
+    rate = one.setup["optimizer"]["config"].get("learning_rate")
+    if not advised or not isinstance(advised[0], float) or not isinstance(rate, float) or rate <= 0:
+        raise NoCorrection("")
+    return _rate(one, advised[0] / rate)
+
+
 def _lowered(one: Suspected) -> Corrected:
     return _rate(one, _LOWERED)
 
@@ -211,7 +221,7 @@ CORRECTIONS: dict[str, Sequence[Correction]] = {
     "exploding-gradients": (_clipped, _tenth),
     "no-hidden-activation": (_relu_between,),
     "constant-initialisation": (_random_start,),
-    "learning-rate-too-low": (_raised,),
+    "learning-rate-too-low": (_usual, _raised),
     "learning-rate-too-high": (_lowered,),
     "dropout-too-strong": (_dropout,),
     "regularisation-too-strong": (_model("no-penalty", model_config.without_penalty),),

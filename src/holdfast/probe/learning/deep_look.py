@@ -65,7 +65,7 @@ class DeepLook:
         reason = suspicion(first_loss, fit.losses) or _of_normalisation(fit, steps)
         if fit.deferred or _in_strategy(fit.model):
             return
-        if self._kept < _MOST_LOOKS and (reason in ("flat", "trivial") or _broken(fit.losses)):
+        if self._kept < _MOST_LOOKS and (reason in ("flat", "trivial") or _no_better(first_loss, fit.losses)):
             self._context.guard(PART_EXPERIMENT, self._keep, fit)
         if not reason:
             return
@@ -166,10 +166,17 @@ def suspicion(first: float | None, epochs: list[dict[str, float]]) -> str:
     return "trivial" if still or (accuracy is not None and accuracy < _INACCURATE) else ""
 
 
-def _broken(epochs: list[dict[str, float]]) -> bool:
-    """The loss is no number any more."""
-    loss = epochs[-1].get("loss") if epochs else None
-    return isinstance(loss, float) and not math.isfinite(loss)
+def _no_better(first: float | None, epochs: list[dict[str, float]]) -> bool:
+    """The loss is no number any more, or has come back from a spike to where its first step was."""
+    last = epochs[-1].get("loss") if epochs else None
+    if not isinstance(last, float) or not math.isfinite(last):
+        return isinstance(last, float)
+    accurate = any(
+        value > _ACCURATE
+        for name, value in epochs[-1].items()
+        if "acc" in name and not name.startswith("val_")
+    )
+    return first is not None and not accurate and last > _FELL * first > 0 and last > _AT_THE_FLOOR
 
 
 def _of_normalisation(fit: FitState, steps: int) -> str:
