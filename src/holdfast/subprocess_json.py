@@ -61,9 +61,14 @@ def ask(
     timeout_s: float | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Reply:
-    """Runs the module until it ends. `environment` is added to ours; `prefix` comes before the interpreter."""
-    command = [*prefix, python, "-m", module, *arguments]
-    added = {**_source_path(python), **(environment or {})}
+    """Runs the module until it ends. `environment` is added to ours; `prefix` comes before the interpreter.
+
+    A module given as a file imports nothing of Holdfast: our folder, which may hold packages for another Python, is
+    then not added to the interpreter's path.
+    """
+    alone = module.endswith(".py")
+    command = [*prefix, python, *([module] if alone else ["-m", module]), *arguments]
+    added = {**({} if alone else _source_path(python)), **(environment or {})}
     answer, timed_out = None, threading.Event()
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(b"" if question is None else json.dumps(question).encode())

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import settings
+from holdfast.journal import events as ev
 from tests.errors.mistakes import Mistake, Mistakes, Printed, as_another_user, error_of, python, write
+from tests.explain import learning_runs
+from tests.explain.made import Run
 
 MISTAKES = Mistakes()
 
@@ -49,6 +52,44 @@ def run_misspelt() -> str:
 def folder_that_is_not_a_run() -> str:
     write({"images/a.jpg": ""})
     return "explain images"
+
+
+def run_that_learned_nothing(name: str, *more: ev.Event) -> None:
+    """A ReLU for targets below 0."""
+    output = learning_runs.dense("relu", loss="mean_squared_error")
+    learning_runs.trained(Run(Path(name)), output, learning_runs.NUMBERS, [1.0] * 6, more=more)
+
+
+@MISTAKES.add("no-experiment")
+def experiment_with_a_layer_of_ones_own() -> str:
+    left_out = "Attention is a class of your own"
+    run_that_learned_nothing("runs/a", ev.ExperimentKept(fit=1, left_out=left_out))
+    return "explain runs/a --experiment"
+
+
+@MISTAKES.add("experiment-failed")
+def experiment_whose_python_is_broken() -> str:
+    write(
+        {
+            "bin/python3": "#!/bin/sh\necho python3: libpython3.so: cannot open shared object file >&2\nexit 127\n"
+        }
+    )
+    Path("bin/python3").chmod(0o755)
+    joined = ev.ProcessJoined(executable=str(Path("bin/python3").absolute()))
+    run_that_learned_nothing("runs/a", joined, ev.ExperimentKept(fit=1, rows=256))
+    layer = {
+        "module": "keras.layers",
+        "class_name": "Dense",
+        "config": {"name": "a", "units": 1, "activation": "relu"},
+    }
+    setup = {
+        "fit": 1, "backend": "tensorflow", "rows": 256, "batch_size": 32, "inputs": None, "from_logits": False,
+        "model": {"class_name": "Sequential", "config": {"layers": [layer]}}, "loss": "mse",
+        "loss_name": "mean_squared_error", "targets": {"shape": [], "low": -3.0, "high": 3.0},
+        "optimizer": {"module": "keras.optimizers", "class_name": "Adam", "config": {"learning_rate": 0.001}},
+    }  # fmt: skip
+    write({"runs/a/experiment/model.json": json.dumps(setup)})
+    return "explain runs/a --experiment"
 
 
 @MISTAKES.add("not-a-log")

@@ -86,6 +86,7 @@ class Evidence:
     alive: bool | None = None  # the process of the last attempt; None: cannot be known from here
     same_boot: bool | None = None  # the machine has not restarted since; None: another machine, or not known
     missing: tuple[Fact, ...] = ()  # records that are not there or could not be read
+    experiment: dict[str, Any] | None = None  # the stored result of an experiment about this attempt
     saved: int | None = None  # the newest step of our own trainer that is saved
     log: str = ""  # the name of the log, where there is nothing else
     end_text: str = ""  # the line by which the log says how it ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from dataclasses import replace
@@ -26,6 +27,7 @@ from holdfast.printed.log_scan import scan
 _BEATS = 800  # the newest; older ones are in the samples
 _FATAL_CHARACTERS = 200_000
 _FIRST_BYTES = 64 << 10
+_RESULT_BYTES = 1 << 20
 #: Seconds after the start of an attempt by which its process must have started; a later one was given its number.
 _STARTED_WITHIN_S = 60
 
@@ -56,6 +58,7 @@ def gather(path: Path, *, now: float) -> Evidence:
         entries=evidence.entries + (_printed_course(folder.output, evidence) if number == 1 else ()),
         captures=_captures(folder.stacks, evidence),
         fatal=_fatal(folder, evidence),
+        experiment=_experiment(folder.experiment_result) if evidence.last(ev.ExperimentKept) else None,
         alive=alive,
         same_boot=same_boot,
         missing=(*missing, *_absent(folder, evidence)),
@@ -217,6 +220,13 @@ def _still_there(evidence: Evidence) -> tuple[bool | None, bool | None]:
     stat = procfs.stat(started.event.pid)
     in_time = stat is not None and stat.started_s <= started.mono + _STARTED_WITHIN_S
     return stat is not None and stat.state != "Z" and in_time, True
+
+
+def _experiment(path: Path) -> dict[str, Any] | None:
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(path.read_bytes()[:_RESULT_BYTES])
+        return found if isinstance(found, dict) else None
+    return None
 
 
 def _saved(checkpoints: Path) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.explain.causes import BY_SLUG, CAUSES
 from holdfast.explain.compare.last_good import since_last_good
 from holdfast.explain.evidence import Attempt, Evidence
+from holdfast.explain.experiment import experiment_result
 from holdfast.explain.finding import Fact, Finding, Outcome, RuledOut, Strength, Verdict, facts
 from holdfast.explain.gather import gather
 from holdfast.explain.outcome import outcome, summary
@@ -44,7 +45,10 @@ def judge(evidence: Evidence) -> Verdict:
     """The same for evidence in hand. Pure."""
     found, ruled_out, doubts = _judged(evidence)
     how = outcome(evidence)
-    found = [_if_counted(_as_printed(one, evidence), evidence) for one in found]
+    found = [
+        experiment_result.weighed(_if_counted(_as_printed(one, evidence), evidence), evidence)
+        for one in found
+    ]
     ranked = rank([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found], how)
     if not ranked and how not in (Outcome.FINISHED, Outcome.RUNNING):
         ranked = (unknown(evidence, how),)
@@ -56,7 +60,7 @@ def judge(evidence: Evidence) -> Verdict:
         summary=summary(evidence, how),
         findings=ranked,
         ruled_out=tuple(ruled_out),
-        known=(*_known(evidence, how), *doubts),
+        known=(*facts(experiment_result.offer(ranked, evidence)), *_known(evidence, how), *doubts),
         warned=tuple(one for one in warned(evidence) if not any(one in found.because for found in ranked)),
         extra=_extra(evidence),
     )

@@ -74,6 +74,23 @@ class RunFolder:
         return self.path / "validation.json"
 
     @property
+    def experiment(self) -> Path:
+        """What `holdfast explain --experiment` trains again. It holds rows of the user's data."""
+        return self.path / "experiment"
+
+    @property
+    def experiment_model(self) -> Path:
+        return self.experiment / "model.json"
+
+    @property
+    def experiment_rows(self) -> Path:
+        return self.experiment / "batch.npz"
+
+    @property
+    def experiment_result(self) -> Path:
+        return self.experiment / "result.json"
+
+    @property
     def report(self) -> Path:
         return self.path / "report.html"
 

@@ -15,6 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run", metavar="RUN", type=Path, help="a run folder, a log file, or - for standard input"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--experiment",
+        action="store_true",
+        help="train the recorded model again for seconds on recorded rows, as it was and with the suspected fault "
+        "corrected, and weigh the finding by whether it learns then; CPU only, with the run's own Python",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
 
     from holdfast.errors import ExitCode
 
+    if args.experiment:
+        _experiment(args.run)
     verdict = _verdict(args.run)
     if args.json:
         from holdfast.report.verdict_json import as_json
@@ -34,6 +42,14 @@ def run(args: argparse.Namespace) -> int:
 
         sys.stdout.write(render(verdict, terminal_width(sys.stdout), wants_colour(sys.stdout)))
     return ExitCode.FINE if verdict.went_well else ExitCode.FINDINGS
+
+
+def _experiment(path: Path) -> None:
+    from holdfast.cli.experiments import NoExperiment, experiment
+
+    if str(path) == "-" or path.is_file():
+        raise NoExperiment("an experiment needs the folder of a run: a log holds no model", where=path)
+    experiment(path)
 
 
 def _verdict(path: Path) -> Verdict:

@@ -115,3 +115,11 @@ class LayersMeasured(Event):
     loss_inference: float | None = None  # of the same rows, as the model predicts
     penalty: float | None = None  # the part of the loss that regularisers add
     left_out: str = ""  # why something of it could not be measured
+
+
+class ExperimentKept(Event):
+    """The model's configuration and some rows were stored after a fit that seems to have learned nothing."""
+
+    fit: int | None = None
+    rows: int = 0
+    left_out: str = ""  # why they were not

@@ -16,7 +16,7 @@ from ...journal.events import LayersMeasured, ValuesSeen
 from ..runtime import hidden_thread
 from ..runtime.nested_values import leaves
 from ..state import model_facts
-from . import layer_statistics, looked_at, recorded_rows, sent_through
+from . import experiment_files, layer_statistics, looked_at, recorded_rows, sent_through
 from .random_states import unchanged_random_states
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..state.fit_log import FitState
 
 PART = "deep_look"
+PART_EXPERIMENT = "experiment_files"
 SWITCH = "HOLDFAST_DEEP_LOOK"
 
 _MOST_LOOKS = 4  # in a process: a search has many fits
@@ -50,7 +51,7 @@ class DeepLook:
         self.new_run()
 
     def new_run(self) -> None:
-        self._looks = 0
+        self._looks = self._kept = 0
         self._batch: recorded_rows.Rows | None = None
 
     def fit_ends(self, fit: FitState, steps: int) -> None:
@@ -62,7 +63,11 @@ class DeepLook:
             return
         first_loss = fit.motion.first_loss if fit.motion is not None else None
         reason = suspicion(first_loss, fit.losses) or _of_normalisation(fit, steps)
-        if not reason or fit.deferred or _in_strategy(fit.model):
+        if fit.deferred or _in_strategy(fit.model):
+            return
+        if self._kept < _MOST_LOOKS and (reason in ("flat", "trivial") or _no_better(first_loss, fit.losses)):
+            self._context.guard(PART_EXPERIMENT, self._keep, fit)
+        if not reason:
             return
         most = self._affordable_rows(fit)
         rows = recorded_rows.of_fit(self._context, fit, most) or self._batch if most >= _FEWEST_ROWS else None
@@ -75,6 +80,12 @@ class DeepLook:
         # In a thread of its own: what counts the steps and the data of the training thread does not count this.
         thread = hidden_thread.HiddenThread(self._context.guard, PART, self._look, fit, steps, reason, rows)
         thread.join(None)
+
+    def _keep(self, fit: FitState) -> None:
+        """For an experiment after the run."""
+        self._kept += 1
+        rows = recorded_rows.of_fit(self._context, fit, experiment_files.ROWS) or self._batch
+        experiment_files.keep(self._context, fit, rows)
 
     def batch_passed(self, inputs: Any, targets: Any) -> None:
         """The first batch of a fit whose data passes through Python: some rows are kept until the fit ends."""
@@ -153,6 +164,19 @@ def suspicion(first: float | None, epochs: list[dict[str, float]]) -> str:
     middle = losses[len(losses) // 2]
     still = len(losses) >= _EPOCHS_OF_PLATEAU and losses[-1] > (1 - _PLATEAU) * middle
     return "trivial" if still or (accuracy is not None and accuracy < _INACCURATE) else ""
+
+
+def _no_better(first: float | None, epochs: list[dict[str, float]]) -> bool:
+    """The loss is no number any more, or has come back from a spike to where its first step was."""
+    last = epochs[-1].get("loss") if epochs else None
+    if not isinstance(last, float) or not math.isfinite(last):
+        return isinstance(last, float)
+    accurate = any(
+        value > _ACCURATE
+        for name, value in epochs[-1].items()
+        if "acc" in name and not name.startswith("val_")
+    )
+    return first is not None and not accurate and last > _FELL * first > 0 and last > _AT_THE_FLOOR
 
 
 def _of_normalisation(fit: FitState, steps: int) -> str:

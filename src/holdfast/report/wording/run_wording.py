@@ -60,6 +60,8 @@ FACTS: dict[str, Text] = {
     "are as printed",
     "cause.not-judged": "the cause {cause} could not be judged: {error}",
     "framework.warned": "[{where}: ]{text:clip 240}",
+    "experiment.offered": "the model and {rows:count row} were kept: `holdfast explain {run} --experiment` trains it "
+    "for seconds with this corrected, and shows whether it learns then",
     # -- what is missing ----------------------------------------------------------------------------
     "missing.journal": "no journal ({error})",
     "journal.cut-off": "the journal's last line is cut off (line {line})",
