@@ -19,7 +19,7 @@ def too_few_updates(evidence: Evidence) -> Finding | None:
     steps, falling = fit.end.steps, _still_falling(evidence)
     if steps == 0 or steps > thresholds.UNFINISHED_UPDATES or falling is None:
         return None
-    at_chance = training.learned is False and training.accuracy_fact is not None
+    at_chance = training.at_chance
     sure = (at_chance and steps < thresholds.FEW_UPDATES and falling > 0) or _hardly_begun(training, steps)
     few = at_chance and steps <= thresholds.HANDFUL_OF_UPDATES  # whichever way the loss went in them
     if not sure and not few and (training.learned is True or falling < thresholds.STILL_FALLING):
