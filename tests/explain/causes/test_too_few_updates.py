@@ -80,3 +80,20 @@ def test_a_trial_whose_answers_are_better_than_chance_is_not_blamed_for_its_loss
     targets(run, {str(name): 10 for name in range(10)})
     trained(run, [2.33, 2.24], steps=8, accuracy=0.23)
     assert run.slugs() == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "losses", "strength"),
+    [
+        (8, [0.694, 0.6935], Strength.POSSIBLE),  # as keras.io's reproducibility_recipes: a trial of two epochs
+        (2, [0.694, 0.6935], Strength.SUPPORTED),  # one batch is half of the data
+        (8, [0.695, 0.694, 0.6935], Strength.SUPPORTED),
+    ],
+)
+def test_two_epochs_of_many_batches_are_a_trial(
+    tmp_path: Path, steps: int, losses: list[float], strength: Strength
+) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, losses, steps=steps, accuracy=0.5)
+    assert [(one.cause, one.strength) for one in run.verdict().findings] == [("too-few-updates", strength)]
