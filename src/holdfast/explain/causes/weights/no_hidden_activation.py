@@ -1,5 +1,6 @@
 """Layers follow one another without a non-linearity between them: together they are one linear layer."""
 
+from holdfast.explain.causes.weights import thresholds
 from holdfast.explain.readings.weights import WEIGHTED, layers, not_learned
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 from holdfast.journal.events.event import Json
@@ -28,7 +29,9 @@ def no_hidden_activation(evidence: Evidence) -> Finding | None:
         "count": len(linear),
         "where": linear[0].get("where"),
     }
-    certain = whole and course.learned is False
+    # A linear model can give the constant answer: what keeps the loss far above that is something else.
+    beyond = course.constant is not None and course.last > thresholds.ABOVE_CONSTANT * course.constant
+    certain = whole and course.learned is False and not beyond
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("no-hidden-activation", values),

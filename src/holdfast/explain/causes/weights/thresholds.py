@@ -14,6 +14,8 @@ FEWEST_KERNELS = 3
 LARGE_GRADIENT = 100.0
 #: Times the loss of a constant answer: no scale of the targets brings it there.
 FAR_ABOVE_CONSTANT = 10.0
+#: The same, for a model that could give the constant answer: it has not come to that yet.
+ABOVE_CONSTANT = 1.5
 
 #: Change of a step against the weights. About 1e-3 is what trains (a rule of thumb by Karpathy); far below
 #: it the loss does not move within an ordinary training.
