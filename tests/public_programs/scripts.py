@@ -84,7 +84,10 @@ SCRIPTS = (
         changes=(
             *_set(steps_per_epoch=200, train_policy_iterations=10, train_value_iterations=10),
             (r"= env\.action_space\.n", "= int(env.action_space.n)"),
-            (r"action, reward, value_t, logprobability_t\)", "action[0], reward, value_t[0], logprobability_t[0])"),
+            (
+                r"action, reward, value_t, logprobability_t\)",
+                "action[0], reward, value_t[0], logprobability_t[0])",
+            ),
         ),
         count="updates",
     ),
@@ -166,7 +169,11 @@ SCRIPTS = (
     ),
     Script(
         "examples/vision/metric_learning.py",
-        changes=((r"num_batches=1000", "num_batches=40"), (r"0, 50000,", "0, 512,")),
+        changes=(
+            (r"num_batches=1000", "num_batches=40"),
+            (r"0, 50000,", "0, 512,"),
+            (r"self\.num_batches", "self.batches"),
+        ),
         environment=_rows(512, 256),
     ),
     Script("examples/vision/super_resolution_sub_pixel.py", changes=_set(crop_size=60)),
