@@ -85,7 +85,11 @@ def test_a_trial_whose_answers_are_better_than_chance_is_not_blamed_for_its_loss
 @pytest.mark.parametrize(
     ("steps", "losses", "strength"),
     [
-        (8, [0.694, 0.6935], Strength.POSSIBLE),  # as keras.io's reproducibility_recipes: a trial of two epochs
+        (
+            8,
+            [0.694, 0.6935],
+            Strength.POSSIBLE,
+        ),  # as keras.io's reproducibility_recipes: a trial of two epochs
         (4, [0.694, 0.6935], Strength.POSSIBLE),  # as eanet
         (2, [0.694, 0.6935], Strength.SUPPORTED),  # one batch is half of the data
         (8, [0.695, 0.694, 0.6935], Strength.SUPPORTED),
