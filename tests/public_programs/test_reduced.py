@@ -84,3 +84,5 @@ def test_what_is_wrong() -> None:
     blamed = Result("a", "jax", "failed", ["x (supported)"], steps=3, true_steps=4, epochs=2, true_epochs=1)
     assert blamed.wrong() == ["blamed: x (supported)", "3 of 4 steps seen", "2 of 1 epochs seen"]
     assert Result("a", "jax", outcome="stalled").wrong() == ["outcome stalled"]
+    rightly = Result("a", "jax", outcome="finished", rightly=["y (supported)"])
+    assert rightly.wrong() == []

@@ -36,6 +36,7 @@ class Result:
     backend: str
     outcome: str = ""
     blamed: list[str] = field(default_factory=list)  # causes, with their strength
+    rightly: list[str] = field(default_factory=list)  # of a fault that the published script has
     said: list[str] = field(default_factory=list)  # every finding
     steps: int | None = None
     true_steps: int | None = None
@@ -100,6 +101,8 @@ def marked(script: Script, folder: Path, *, again: bool = False) -> Result:
     counted = json.loads(counted_path.read_text()) if counted_path.exists() else {}
     result.not_counted = _why_not_counted(folder, about, counted)
     result.true_steps, result.true_epochs = script.truth(counted)
+    result.rightly = [one for one in result.blamed if one.partition(" ")[0] in script.faults]
+    result.blamed = [one for one in result.blamed if one not in result.rightly]
     if result.true_epochs is not None:
         result.epochs = _epochs(folder / "run")
     result.losses = _losses(folder)

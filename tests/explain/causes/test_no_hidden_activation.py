@@ -49,6 +49,8 @@ def test_the_layers_and_the_line_are_named(tmp_path: Path) -> None:
         (FLAT, (_layer("a"), _layer("pool", "MaxPooling2D", ""), _OUT), None),
         (FLAT, (_layer("a"), _layer("b"), _layer("c", activation="relu"), _OUT), Strength.POSSIBLE),
         (FLAT, (_layer("a"), _OUT), Strength.SUPPORTED),
+        # As a trial of keras.io's failed_trials: above a constant answer, which a linear model can give.
+        ([2.0, 1.7, 1.5], (_layer("a"), _OUT), Strength.POSSIBLE),
     ],
 )
 def test_only_a_network_that_is_linear_throughout_is_blamed(

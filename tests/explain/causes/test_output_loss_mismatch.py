@@ -112,3 +112,13 @@ def test_a_relu_before_the_softmax(tmp_path: Path, losses: list[float], found: b
     trained(run, output, ONE_HOT, losses, more=(ev.LayersSeen(layers=rows, layers_in_all=1),))
     kinds = [one.title.kind for one in run.verdict().findings]
     assert ("output-loss-mismatch.cut-before" in kinds) is found
+
+
+def test_the_sigmoid_of_a_last_convolution_is_its_own(tmp_path: Path) -> None:
+    """As in keras.io's autoencoder: no other activation comes before it."""
+    run = Run(tmp_path / "run")
+    rows = [{"name": "dense_1", "kind": "Conv2D", "units": 1, "activation": "sigmoid"}]
+    images = {"shape": [28, 28, 1], "min": 0.0, "max": 1.0}
+    output = dense("sigmoid", 1, "binary_crossentropy")
+    trained(run, output, images, [0.693] * 4, more=(ev.LayersSeen(layers=rows, layers_in_all=1),))
+    assert "output-loss-mismatch" not in run.slugs()

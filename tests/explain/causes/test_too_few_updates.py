@@ -72,3 +72,33 @@ def test_a_trial_at_chance_after_a_handful_of_updates_is_possible(tmp_path: Path
     assert [(one.cause, one.strength) for one in run.verdict().findings] == [
         ("too-few-updates", Strength.POSSIBLE)
     ]
+
+
+def test_a_trial_whose_answers_are_better_than_chance_is_not_blamed_for_its_loss(tmp_path: Path) -> None:
+    """As keras.io's mnist_convnet after 16 updates: 23 % of ten classes are right, and the loss is near log(10)."""
+    run = Run(tmp_path / "run")
+    targets(run, {str(name): 10 for name in range(10)})
+    trained(run, [2.33, 2.24], steps=8, accuracy=0.23)
+    assert run.slugs() == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "losses", "strength"),
+    [
+        (
+            8,
+            [0.694, 0.6935],
+            Strength.POSSIBLE,
+        ),  # as keras.io's reproducibility_recipes: a trial of two epochs
+        (4, [0.694, 0.6935], Strength.POSSIBLE),  # as eanet
+        (2, [0.694, 0.6935], Strength.SUPPORTED),  # one batch is half of the data
+        (8, [0.695, 0.694, 0.6935], Strength.SUPPORTED),
+    ],
+)
+def test_two_epochs_of_many_batches_are_a_trial(
+    tmp_path: Path, steps: int, losses: list[float], strength: Strength
+) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, losses, steps=steps, accuracy=0.5)
+    assert [(one.cause, one.strength) for one in run.verdict().findings] == [("too-few-updates", strength)]

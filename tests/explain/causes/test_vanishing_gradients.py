@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.explain.looked_at import FLAT, dense, gradient, look, predictions, targets, trained
-from tests.explain.made import Run, facts
+from tests.explain.made import Run, facts, remedies
 
 _LAYERS = [dense(f"dense_{n}", "sigmoid", stuck=0.0, saturated=0.0) for n in range(5)]
 
@@ -45,3 +45,20 @@ def test_two_layers_are_not_deep(tmp_path: Path, norms: list[float], blamed: boo
     run = Run(tmp_path / "run")
     _fit(run, norms)
     assert ("vanishing-gradients" in run.blamed()) is blamed
+
+
+@pytest.mark.parametrize(
+    ("units", "kind"), [(1, "vanishing-gradients.normalised-alone"), (16, "vanishing-gradients")]
+)
+def test_a_normalisation_of_one_value_is_named(tmp_path: Path, units: int, kind: str) -> None:
+    """As in keras.io's timeseries_classification_transformer: series with one channel, normalised in every block."""
+    run = Run(tmp_path / "run")
+    targets(run)
+    norm = dense("layer_normalization", "", kind="LayerNormalization", units=units)
+    gradients = [gradient(f"dense_{n}", norm) for n, norm in enumerate([0.0, 0.0, 0.0, 0.2, 0.1])]
+    trained(run, FLAT, look([*_LAYERS[:3], norm, *_LAYERS[3:]], gradients), predictions(differ=True))
+    first = run.first()
+    assert first.title.kind == kind
+    if units == 1:
+        assert facts(first)["gradient.zero-at"]["layers"] == ["dense_0", "dense_1", "dense_2"]
+        assert remedies(first) == ["norm.over-more-values"]

@@ -64,6 +64,11 @@ class Course(NamedTuple):
         return by_accuracy if by_accuracy is not None else self._by_loss
 
     @property
+    def at_chance(self) -> bool:
+        """By its accuracy: a loss is near that of a constant answer long after the answers have become better."""
+        return self.learned is False and self._by_accuracy is False
+
+    @property
     def _by_accuracy(self) -> bool | None:
         if self.accuracy is None or self.majority is None or self.majority >= 1:
             return None

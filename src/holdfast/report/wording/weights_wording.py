@@ -47,6 +47,8 @@ TITLES: dict[str, Text] = {
     "vanishing-gradients": "the gradient at {first} is [{times:number} times ]smaller than at {last}: it "
     "vanishes on its "
     "way through {kernels} layers",
+    "vanishing-gradients.normalised-alone": "{layer} normalises one value by itself, which gives the same whatever the "
+    "value is: no gradient passes it",
     "exploding-gradients": "the gradient at {first} is {relative:number} times as large as its weights: it explodes on "
     "its way through {kernels} layers",
     "no-hidden-activation": _linear,
@@ -85,6 +87,7 @@ FACTS: dict[str, Text] = {
     "units.saturated": "{share:percent} of what {layer} gives for {rows:count row} lies within 0.001 of a limit of "
     "{activation}, where its gradient is next to 0",
     "gradient.by-depth": "the norm of the gradient is {first_norm:number} at {first} and {last_norm:number} at {last}",
+    "gradient.zero-at": "the gradient is exactly 0 at {kernels:count kernel}: {layers:list 4}; {layer} has one channel",
     "layers.bounded": "{count:count layer} between them squash their values: {layers:list 4}",
     "layers.linear": "{count:count layer} in a row have no activation: {layers:list 5}",
     "units.equal": "all units of {layer} had the same weights at the start, and have the same weights after "
@@ -128,6 +131,10 @@ REMEDIES: dict[str, Advice] = {
     ),
     "model.add-normalisation": Advice(
         "normalise between layers, or add shortcuts around them", "keras.layers.LayerNormalization()"
+    ),
+    "norm.over-more-values": Advice(
+        "normalise over an axis with more than one value, widen the layer before it, or leave the normalisation out",
+        "keras.layers.LayerNormalization(axis=-2)",
     ),
     "layer.add-activation": Advice(
         "give every hidden layer an activation",

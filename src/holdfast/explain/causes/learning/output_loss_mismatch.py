@@ -91,7 +91,7 @@ def _cut_before(seen: Compared, evidence: Evidence) -> Finding | None:
     while place > 0 and str(rows[place]["kind"]).startswith("Global"):
         place -= 1
     before = rows[place].get("activation", "")
-    own = str(rows[place].get("kind", "")).endswith("Dense") and before == seen.output.activation
+    own = before == seen.output.activation  # of a dense layer or of a convolution, as the last one has it
     if own or before not in _CUT:
         return None
     remedy = Remedy(

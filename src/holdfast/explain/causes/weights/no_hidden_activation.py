@@ -1,5 +1,6 @@
 """Layers follow one another without a non-linearity between them: together they are one linear layer."""
 
+from holdfast.explain.causes.weights import thresholds
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.weights import WEIGHTED, layers
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
@@ -35,7 +36,9 @@ def no_hidden_activation(evidence: Evidence) -> Finding | None:
         "count": len(linear),
         "where": linear[0].get("where"),
     }
-    certain = whole and (training.learned is False or stuck)
+    # A linear model can give the constant answer: what keeps the loss far above that is something else.
+    beyond = training.constant is not None and training.last > thresholds.ABOVE_CONSTANT * training.constant
+    certain = whole and (training.learned is False or stuck) and not beyond
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("no-hidden-activation", values),

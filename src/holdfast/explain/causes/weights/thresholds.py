@@ -14,6 +14,8 @@ FEWEST_KERNELS = 3
 LARGE_GRADIENT = 100.0
 #: Times the loss of a constant answer: no scale of the targets brings it there.
 FAR_ABOVE_CONSTANT = 10.0
+#: The same, for a model that could give the constant answer: it has not come to that yet.
+ABOVE_CONSTANT = 1.5
 
 #: Change of a step against the weights. About 1e-3 is what trains (a rule of thumb by Karpathy); far below
 #: it the loss does not move within an ordinary training.
@@ -39,6 +41,8 @@ EPOCHS_MEANT = 3
 FEW_UPDATES, UNFINISHED_UPDATES = 100, 1000
 #: A handful of updates, after which the loss is above this share of that of a constant answer.
 HANDFUL_OF_UPDATES, NEAR_CONSTANT = 20, 0.75
+#: Updates of an epoch up to which the batches are too large for the data: one batch is half of it.
+LARGE_BATCHES = 2
 #: A loss that falls by this share from the middle of the training to its end is still on its way.
 STILL_FALLING = 0.1
 

@@ -19,12 +19,15 @@ def too_few_updates(evidence: Evidence) -> Finding | None:
     steps, falling = fit.end.steps, _still_falling(evidence)
     if steps == 0 or steps > thresholds.UNFINISHED_UPDATES or falling is None:
         return None
-    at_chance = training.learned is False and training.accuracy_fact is not None
-    sure = (at_chance and steps < thresholds.FEW_UPDATES and falling > 0) or _hardly_begun(training, steps)
+    at_chance = training.at_chance
+    per_epoch = steps / max(1, training.epochs)
+    # One or two epochs of many batches are a trial; of few batches they are a mistake about the size of a batch.
+    meant = training.epochs >= thresholds.EPOCHS_MEANT or per_epoch <= thresholds.LARGE_BATCHES
+    begun = at_chance and meant and steps < thresholds.FEW_UPDATES and falling > 0
+    sure = begun or _hardly_begun(training, steps)
     few = at_chance and steps <= thresholds.HANDFUL_OF_UPDATES  # whichever way the loss went in them
     if not sure and not few and (training.learned is True or falling < thresholds.STILL_FALLING):
         return None
-    per_epoch = steps / max(1, training.epochs)
     values = {
         "steps": steps,
         "epochs": training.epochs,
