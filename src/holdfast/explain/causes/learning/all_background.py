@@ -1,6 +1,6 @@
 """The detector answers background at every place."""
 
-from holdfast.explain.causes.learning import detection
+from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _MOSTLY = 0.5  # share of the most frequent class, from which it is the background
@@ -55,7 +55,7 @@ def _of_places(event: ev.DetectionTargetsSeen) -> bool:
     return len(event.ids) > 1 and (event.several or bool(event.columns))
 
 
-def _settled(part: detection.Part | None) -> bool:
+def _settled(part: detection.LossPart | None) -> bool:
     """The loss does not fall any more."""
     if part is None or not part.by_epoch:
         return False

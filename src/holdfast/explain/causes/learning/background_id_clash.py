@@ -1,6 +1,6 @@
 """One class id is used for background and for objects."""
 
-from holdfast.explain.causes.learning import detection
+from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.readings.compared import weighted
 from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 

@@ -1,7 +1,7 @@
 """The box part of the loss is so large that the class part has no weight."""
 
-from holdfast.explain.causes.learning import detection
-from holdfast.explain.causes.learning.detection import Part
+from holdfast.explain.causes.learning import detector_course as detection
+from holdfast.explain.causes.learning.detector_course import LossPart
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
 
@@ -48,7 +48,7 @@ def box_loss_dominates(evidence: Evidence) -> Finding | None:
     )
 
 
-def _times(box: Part, classes: Part) -> list[float] | None:
+def _times(box: LossPart, classes: LossPart) -> list[float] | None:
     """By record, how many times the class part the box part has in what is minimised; None if it is not so large."""
     pairs = [(one, other) for one, other in zip(box.values, classes.values, strict=True) if other > 0]
     times = [one / other for one, other in pairs]
@@ -62,7 +62,7 @@ def _times(box: Part, classes: Part) -> list[float] | None:
     return times if median(times) >= _TIMES and times[-1] >= _TIMES_AT_END else None
 
 
-def _weight_of_boxes(box: Part, classes: Part) -> float:
+def _weight_of_boxes(box: LossPart, classes: LossPart) -> float:
     """Against that of the classes, worked out from the totals; 1 where they are the sums, or do not show it."""
     rows = [
         (one, other, total)
@@ -85,7 +85,7 @@ def _weight_of_boxes(box: Part, classes: Part) -> float:
     return of_box / max(of_classes, 1.0) if of_box > 0 else 1.0
 
 
-def _accuracy(evidence: Evidence, classes: Part) -> Fact | None:
+def _accuracy(evidence: Evidence, classes: LossPart) -> Fact | None:
     accuracy, share = detection.class_accuracy(evidence), detection.majority(evidence)
     if accuracy is None or share is None:
         return None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.explain.causes.learning import detection
+from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts

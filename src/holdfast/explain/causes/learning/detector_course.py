@@ -77,7 +77,7 @@ def _only(found: list[Recorded[ev.OutputSeen]]) -> Recorded[ev.OutputSeen] | Non
     return found[-1] if len({one.event.output for one in found}) == 1 else None
 
 
-class Part(NamedTuple):
+class LossPart(NamedTuple):
     """One part of the loss over the run, with the other numbers of the same records."""
 
     name: str
@@ -109,22 +109,22 @@ class Part(NamedTuple):
         return Fact("loss.part-course", values, self.source)
 
 
-class Parts(NamedTuple):
-    box: Part | None
-    classes: Part | None
+class LossParts(NamedTuple):
+    box: LossPart | None
+    classes: LossPart | None
 
 
-def parts(evidence: Evidence) -> Parts:
+def parts(evidence: Evidence) -> LossParts:
     """Of the loss, by what is compared in them, else by their names."""
     logs, by_epoch, source = _records(evidence)
     names = [name for name in (logs[-1] if logs else {}) if _is_part(name)]
     box = [name for name in names if _is_box(evidence, _stem(name))]
     classes = [name for name in names if name not in box and _is_class(evidence, _stem(name))]
     made = [_part(logs, found, by_epoch, source) for found in (box, classes)]
-    return Parts(made[0], made[1])
+    return LossParts(made[0], made[1])
 
 
-def class_part(evidence: Evidence) -> Part | None:
+def class_part(evidence: Evidence) -> LossPart | None:
     """The part of the loss for classes; of a model with one output, the loss."""
     found = parts(evidence).classes
     if found is not None:
@@ -144,7 +144,7 @@ def _records(evidence: Evidence) -> tuple[list[dict[str, float]], bool, str]:
     return [one.event.logs for one in steps], False, steps[-1].source if steps else ""
 
 
-def _part(logs: list[dict[str, float]], names: list[str], by_epoch: bool, source: str) -> Part | None:
+def _part(logs: list[dict[str, float]], names: list[str], by_epoch: bool, source: str) -> LossPart | None:
     """Of the first name; all of its values are finite."""
     if not names:
         return None
@@ -152,7 +152,7 @@ def _part(logs: list[dict[str, float]], names: list[str], by_epoch: bool, source
     known = [(value, total) for value, total in read if value is not None and math.isfinite(value)]
     if len(known) < _FEWEST_RECORDS:
         return None
-    return Part(names[0], [value for value, _ in known], [total for _, total in known], by_epoch, source)
+    return LossPart(names[0], [value for value, _ in known], [total for _, total in known], by_epoch, source)
 
 
 def _is_part(name: str) -> bool:
@@ -184,7 +184,7 @@ def _is_class(evidence: Evidence, name: str) -> bool:
     return known or bool(_CLASS_WORDS.search(name.lower()))
 
 
-def classes_learned(evidence: Evidence, part: Part | None) -> bool | None:
+def classes_learned(evidence: Evidence, part: LossPart | None) -> bool | None:
     """More than how frequent each class is; None where the numbers leave it open."""
     by_accuracy = _by_accuracy(evidence)
     if by_accuracy is not None:
