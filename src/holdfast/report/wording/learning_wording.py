@@ -238,7 +238,7 @@ REMEDIES: dict[str, Advice] = {
         "keep 0 for background, and begin the objects at 1", "ids = ids + 1   # where there is a box"
     ),
     "ids.last-is-background": Advice(
-        "or give background the last unit", "ids = np.where(has_box, ids, {unused})"
+        "give background the last unit", "ids = np.where(has_box, ids, {unused})"
     ),
     "loss.scale-boxes": Advice(
         "give the boxes as parts of the image, so that both losses are near 1", "boxes = boxes / image_size"

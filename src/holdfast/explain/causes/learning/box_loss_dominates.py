@@ -11,6 +11,8 @@ _TIMES, _TIMES_AT_END = 100.0, 30.0
 _IN_TOTAL = 0.5
 #: The total is that of the two parts without weights, up to this.
 _WITHOUT_WEIGHTS = 1.2
+#: Two parts that fall in step do not show their weights.
+_ALIKE = 1e-9
 #: A part that is this small has nothing more to learn.
 _DONE = 0.02
 
@@ -79,7 +81,7 @@ def _weight_of_boxes(box: LossPart, classes: LossPart) -> float:
         sum(c * t for _, c, t in rows),
     )
     size = bb * cc - bc * bc
-    if size <= 1e-9 * bb * cc:
+    if size <= _ALIKE * bb * cc:
         return 1.0
     of_box, of_classes = (bt * cc - ct * bc) / size, (ct * bb - bt * bc) / size
     return of_box / max(of_classes, 1.0) if of_box > 0 else 1.0
