@@ -23,8 +23,9 @@ NORMALISING = ("BatchNormalization", "SyncBatchNormalization")
 
 
 def looked_at(evidence: Evidence) -> Recorded[ev.LayersMeasured] | None:
-    """The newest look that measured something, of the last fit."""
-    seen = [one for one in evidence.all(ev.LayersMeasured) if one.event.activations]
+    """The newest look that measured something, of the last fit that looked ill; not one at the answers alone."""
+    looks = evidence.all(ev.LayersMeasured)
+    seen = [one for one in looks if one.event.activations and one.event.reason != "places"]
     if not seen or evidence.fit is None or seen[-1].event.fit != evidence.fit.number:
         return None
     return seen[-1]

@@ -87,6 +87,52 @@ class DependenceSeen(Event):
     structure: float | None = None
 
 
+class DetectionTargetsSeen(Event):
+    """The targets of a detector: boxes of four numbers, and classes of boxes, of anchors or of places in a grid."""
+
+    fit: int | None = None
+    step: int = 0  # 0: rows spread over all of the data
+    where: str = ""
+    image: list[int] = field(default_factory=list)  # height and width of the inputs
+    boxes: str = ""  # name of the target
+    classes: str = ""
+    places: int = 0  # in the sample
+    box_rows: int = 0  # of these, that are not padding
+    columns: list[list[float]] = field(default_factory=list)  # min, max, mean and standard deviation of each
+    corners: float | None = (
+        None  # share of boxes whose third number is above the first, and fourth above the second
+    )
+    by_one: float | None = None  # share whose numbers are all up to 1: parts of the image, not pixels
+    no_size: float | None = (
+        None  # share whose last numbers are too large for a width and a height in the image
+    )
+    ids: dict[str, int] = field(default_factory=dict)  # places by class, most frequent first; -1: no class
+    highest_id: int | None = None
+    lowest_id: int | None = None
+    several: bool = False  # classes of several places in a row
+    rates: list[float] = field(default_factory=list)  # share of ones in each column of rows of zeros and ones
+    with_box: dict[str, int] = field(
+        default_factory=dict
+    )  # classes of places that have a box, and of those without
+    without_box: dict[str, int] = field(default_factory=dict)
+
+
+class DetectionAnswersSeen(Event):
+    """What a model answers for the classes of each place, beside what is wanted, for some rows of its data."""
+
+    fit: int | None = None
+    step: int = 0
+    name: str = ""  # of the output
+    places: int = 0
+    most_frequent: int = 0  # of the classes that are wanted; -1: no class
+    wanted: dict[str, int] = field(default_factory=dict)
+    answered: dict[str, int] = field(default_factory=dict)  # by the largest number of each place
+    highest: float | None = None  # score of an object at any place
+    apart: float | None = (
+        None  # how often an object has a higher score than a place without one: 0.5 by chance
+    )
+
+
 class WeightsMoved(Event):
     """How far the trainable variables have moved, measured on a sample of the values of each."""
 
@@ -103,7 +149,9 @@ class LayersMeasured(Event):
 
     fit: int | None = None
     step: int = 0
-    reason: str = ""  # why it was worth the time: flat | trivial | batch-norm | constant-predictions | asked
+    reason: str = (
+        ""  # why it was worth the time: flat | trivial | batch-norm | places | constant-predictions | asked
+    )
     rows: int = 0
     seconds: float = 0.0
     # {"name", "kind", "activation", "zero": share of units that are 0 for every row, "saturated": share of values

@@ -16,7 +16,7 @@ from ...journal.events import LayersMeasured, ValuesSeen
 from ..runtime import hidden_thread
 from ..runtime.nested_values import leaves
 from ..state import model_facts
-from . import experiment_files, layer_statistics, looked_at, recorded_rows, sent_through
+from . import detection_samples, experiment_files, layer_statistics, looked_at, recorded_rows, sent_through
 from .random_states import unchanged_random_states
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class DeepLook:
             return
         if self._kept < _MOST_LOOKS and (reason in ("flat", "trivial") or _no_better(first_loss, fit.losses)):
             self._context.guard(PART_EXPERIMENT, self._keep, fit)
+        reason = reason or ("places" if self._context.learning.of_places else "")
         if not reason:
             return
         most = self._affordable_rows(fit)
@@ -143,6 +144,22 @@ class DeepLook:
                         **statistics,
                     )
                 )
+        if self._context.learning.of_places:
+            self._context.guard(PART, self._compare_places, fit, steps, rows, seen.predictions)
+
+    def _compare_places(self, fit: FitState, steps: int, rows: Any, predictions: list[Any]) -> None:
+        """Of each output that has a target: by its name, else by its place."""
+        wanted = rows.targets
+        by_place = leaves(wanted)
+        for place, (name, values) in enumerate(predictions):
+            named = wanted.get(name) if isinstance(wanted, dict) else None
+            target = (
+                named if named is not None else by_place[place] if len(by_place) == len(predictions) else None
+            )
+            if target is not None:
+                seen = detection_samples.answers_seen(target, values, name, step=steps, fit=fit.number)
+                if seen is not None:
+                    self._context.record(seen)
 
 
 def suspicion(first: float | None, epochs: list[dict[str, float]]) -> str:

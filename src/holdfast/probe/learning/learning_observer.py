@@ -8,7 +8,7 @@ from ...journal.events import OutputSeen, ValuesSeen, payload
 from ..runtime.context import ProbeContext
 from ..runtime.nested_values import leaves
 from ..state.fit_log import FitState
-from . import outputs, value_samples
+from . import detection_samples, outputs, value_samples
 from .dataset_samples import DatasetSamples
 from .layer_lines import LayerLines
 
@@ -31,12 +31,13 @@ class LearningObserver:
         self._shapes: dict[str, Any] = {}
         self.awaits_batch = False  # the first batch of this fit that passes through Python is sampled
         self._fit: int | None = None
+        self.of_places = False  # the targets are classes of boxes, of anchors or of places in a grid
 
     # -- fits -----------------------------------------------------------------------------------------
 
     def fit_begins(self, fit: FitState, given: dict[str, Any]) -> None:
         """`given`: the arguments of `fit`."""
-        self.awaits_batch = False
+        self.awaits_batch = self.of_places = False
         self.samples.forget()
         if not _is_recorded(fit.number):
             return
@@ -84,7 +85,10 @@ class LearningObserver:
 
     def _sample_arguments(self, fit: FitState, given: dict[str, Any]) -> None:
         x, y = given.get("x"), given.get("y")
-        names = [str(name) for name in (getattr(fit.model, "output_names", None) or [])]
+        names = [
+            str(name)
+            for name in (y if isinstance(y, dict) else getattr(fit.model, "output_names", None) or [])
+        ]
         arrays = _arrays(x)
         if not arrays:
             self.awaits_batch = True
@@ -116,6 +120,14 @@ class LearningObserver:
             self._record(
                 value_samples.values_seen(array, "target", name=name, where=where, step=step, fit=fit)
             )
+        seen = detection_samples.targets_seen(inputs, targets, names, step=step, fit=fit, where=where)
+        if seen is not None:
+            self.of_places = detection_samples.mostly_one_class(seen)
+            self._context.record(seen)
+
+    def places_in(self, inputs: list[Any], targets: list[Any], names: list[str]) -> Any:
+        """What a batch of a loop shows of boxes and their classes; None if nothing."""
+        return detection_samples.targets_seen(inputs, targets, names, step=1)
 
     def _record(self, event: ValuesSeen | None) -> None:
         if event is not None:

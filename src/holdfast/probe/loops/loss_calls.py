@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 from ...journal.events import OutputSeen
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..runtime.nested_values import leaves
 from ..runtime.weak_references import weak
 from ..state import assigned_names, finiteness
 from .value_samples import ValueSample
@@ -60,6 +61,8 @@ class LossCalls:
         # Losses of Keras since the last gradient, what they were given, and what they returned.
         self._called: list[tuple[Compared, tuple[Any, Any], Any]] = []
         self._gradients = 0  # of eager code, that were looked at
+        self._places: Any = None  # what the first batch shows of boxes and their classes
+        self._places_sought = False
         self._from_data: set[int] = set()  # where the arrays of the newest batch lie
 
     # -- what the loop differentiates -----------------------------------------------------------------
@@ -137,6 +140,7 @@ class LossCalls:
     def batch(self, element: Any) -> None:
         """Of the data that is trained on: (inputs, targets) or inputs alone."""
         parts = element if isinstance(element, (tuple, list)) else [element]
+        self._look_for_boxes(parts)
         arrays = [part for part in parts if hasattr(part, "shape") and hasattr(part, "dtype")]
         if len(arrays) != len(parts) or not 1 <= len(arrays) <= 3:
             return
@@ -147,6 +151,17 @@ class LossCalls:
         self._add("input", arrays[0])
         if len(arrays) > 1:
             self._add("target", arrays[1])
+
+    def _look_for_boxes(self, parts: Any) -> None:
+        """In the first batch; written when the process ends, where it was trained on."""
+        if self._places_sought or len(parts) < 2:
+            return
+        self._places_sought = True
+        inputs = [array for array in [_array(parts[0])] if array is not None]
+        names = [str(name) for part in parts[1:] for name in (part if isinstance(part, dict) else [""])]
+        targets = [_array(leaf) for leaf in leaves(list(parts[1:]))]
+        if inputs and targets and all(one is not None for one in targets):
+            self._places = self._context.learning.places_in(inputs, targets, names)
 
     @property
     def wants_batches(self) -> bool:
@@ -177,6 +192,9 @@ class LossCalls:
         """When the process ends: what was not written before, and the last predictions."""
         for key, sample in list(self._samples.items()):
             self._write(key, sample)
+        if self._places is not None and self._context.heartbeat.step:
+            self._context.record(self._places)
+            self._places = None
         for sample, step in self._predictions.values():
             self._context.record(sample.event(step))
         self._predictions = {}

@@ -109,7 +109,45 @@ def _class_weight(values: Mapping[str, Any]) -> str:
     return f"model.fit(x, y, class_weight={{{common}: 1.0, {other}: {weight}}})"
 
 
+def _columns(values: Mapping[str, Any]) -> str:
+    spans = ", ".join(f"{number(low)} to {number(high)}" for low, high in values["columns"])
+    text = (
+        f"the four numbers of {{rows:count box/boxes}} are {spans}; in {{corners:percent}} of them the last two are "
+        "above the first two"
+    )
+    size = (
+        f", and the images are {values['image'][1]} x {values['image'][0]} pixels" if values["image"] else ""
+    )
+    return filled(text + size, values)
+
+
+def _beyond(values: Mapping[str, Any]) -> str:
+    size = f"{values['image'][1]} x {values['image'][0]}"
+    return f"the boxes reach {_amount(values['high'])}, and the images are {size} pixels"
+
+
+def _divide(values: Mapping[str, Any]) -> str:
+    if not values["image"]:
+        return "boxes = boxes / image_size"
+    high, wide = values["image"]
+    return f"boxes = boxes / [{wide}, {high}, {wide}, {high}]"
+
+
 TITLES: dict[str, Text] = {
+    "boxes-wrong-format.pixels": "the boxes are in pixels, up to {high:number}, and the output ends with {activation}, "
+    "which gives parts of 1" + _AT,
+    "boxes-wrong-format.two-scales": "{by_one:percent} of the boxes are parts of the image from 0 to 1, and the others "
+    "are in pixels, up to {high:number}",
+    "boxes-wrong-format.two-formats": "some boxes are corners, and others are a position with a width and a height",
+    "boxes-wrong-format.not-corners": "the boxes are not given by their corners, and {name} finds no overlap",
+    "boxes-wrong-format.beyond": _beyond,
+    "background-id-clash": "class id {class_id} means background and an object: {objects:count box/boxes} and "
+    "{empty:count place} without a box have it",
+    "background-id-clash.unused": "most places have class id 0, and unit {unused} of {units} has no label: is 0 the "
+    "background or an object?",
+    "box-loss-dominates": "the loss of the boxes is {times:number} times that of the classes, and the classes are not "
+    "learned ({box}, {classes})",
+    "all-background": "the network answers background at every place: {share:percent} of them are class {class_id}",
     "output-loss-mismatch.one-unit": "{layer} is 1.0 for every input: a softmax over one unit" + _AT,
     "output-loss-mismatch.categorical-of-one": "{loss} over one unit is the same for every answer" + _AT,
     "output-loss-mismatch.not-probabilities": "the loss {loss} expects probabilities, and {layer} gives any number"
@@ -155,6 +193,15 @@ TITLES: dict[str, Text] = {
 }
 
 FACTS: dict[str, Text] = {
+    "boxes.columns": _columns,
+    "boxes.output": "the output for boxes ends with {activation}[ at {where}]",
+    "overlap.none": "{name} shows an overlap of {last:percent} at the end[, although the loss fell by {fell:percent}]",
+    "ids.of-both": "{objects:count box/boxes} and {empty:count place} without a box have class id {class_id}",
+    "ids.unused-unit": "the network has {units:count unit} for classes, and no label uses the last one, {unused}",
+    "loss.part-course": "{name} went from {first:number} to {last:number}",
+    "places.by-class": "{share:percent} of {places:count place} are class {class_id}",
+    "places.answered": "of {places:count place} in rows of the training data {objects:count} have an object, and the "
+    "network answers for none[; an object has a higher score than an empty place in {apart:percent} of pairs]",
     "training.course": "the loss went from {first:number} to {last:number} in {steps:count step}"
     "[; the best answer that ignores the inputs has {constant:number}]",
     "training.accuracy-against-majority": "accuracy is {accuracy:percent} in training; the most frequent class alone "
@@ -172,6 +219,41 @@ FACTS: dict[str, Text] = {
 }
 
 REMEDIES: dict[str, Advice] = {
+    "boxes.divide": Advice("give the boxes as parts of the image", _divide),
+    "boxes.one-scale": Advice(
+        "bring all boxes to one scale where they are read",
+        "boxes = np.where(boxes.max(-1, keepdims=True) > 2, boxes / size, boxes)",
+    ),
+    "boxes.one-format": Advice(
+        "convert every source to one format where it is read", "x1, y1, x2, y2 = x, y, x + width, y + height"
+    ),
+    "boxes.to-corners": Advice(
+        "convert to corners before the overlap is computed", "x1, y1, x2, y2 = x, y, x + width, y + height"
+    ),
+    "boxes.scale-with-image": Advice(
+        "scale the boxes with the images when those are resized", "boxes = boxes * (new_size / old_size)"
+    ),
+    "boxes.draw": Advice("draw some boxes on their images"),
+    "ids.shift": Advice(
+        "keep 0 for background, and begin the objects at 1", "ids = ids + 1   # where there is a box"
+    ),
+    "ids.last-is-background": Advice(
+        "give background the last unit", "ids = np.where(has_box, ids, {unused})"
+    ),
+    "loss.scale-boxes": Advice(
+        "give the boxes as parts of the image, so that both losses are near 1", "boxes = boxes / image_size"
+    ),
+    "loss.weigh-boxes": Advice(
+        "give the box loss a small weight", 'loss_weights={"{output}": {weight:number}}'
+    ),
+    "classes.focal-loss": Advice(
+        "use a focal loss, which counts easy background less",
+        "loss=keras.losses.CategoricalFocalCrossentropy()   # BinaryFocalCrossentropy() for sigmoids",
+    ),
+    "classes.sample-places": Advice(
+        "give the objects more weight, or train on as many places with an object as without",
+        "sample_weight=np.where(ids > 0, 10.0, 1.0)",
+    ),
     "output.sigmoid-for-two": Advice(
         "use a sigmoid for two classes", 'Dense(1, activation="sigmoid")   # loss="binary_crossentropy"'
     ),

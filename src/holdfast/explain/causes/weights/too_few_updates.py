@@ -21,8 +21,8 @@ def too_few_updates(evidence: Evidence) -> Finding | None:
         return None
     at_chance = training.at_chance
     per_epoch = steps / max(1, training.epochs)
-    # One or two epochs of many batches are a trial; of few batches they are a mistake about the size of a batch.
-    meant = training.epochs >= thresholds.EPOCHS_MEANT or per_epoch <= thresholds.LARGE_BATCHES
+    # One or two epochs are a trial, of a few batches as of many.
+    meant = training.epochs >= thresholds.EPOCHS_MEANT
     begun = at_chance and meant and steps < thresholds.FEW_UPDATES and falling > 0
     sure = begun or _hardly_begun(training, steps)
     few = at_chance and steps <= thresholds.HANDFUL_OF_UPDATES  # whichever way the loss went in them

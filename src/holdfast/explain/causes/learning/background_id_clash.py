@@ -1,0 +1,73 @@
+"""One class id is used for background and for objects."""
+
+from holdfast.explain.causes.learning import detector_course as detection
+from holdfast.explain.readings.compared import weighted
+from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
+
+#: Share of the places without a box that have one id, from which that id is the background.
+_BACKGROUND = 0.9
+#: Boxes with that id, and their share of all boxes: fewer are mistakes in labels.
+_FEWEST, _SHARE = 5, 0.03
+_FEWEST_PLACES = 16
+_MOSTLY = 0.5
+
+
+@cause(
+    "background-id-clash",
+    specialises=(
+        "loss-not-falling",
+        "too-few-updates",
+        "class-imbalance",
+        "all-background",
+        "labels-unrelated",
+    ),
+)
+def background_id_clash(evidence: Evidence) -> Finding | None:
+    seen = detection.targets(evidence)
+    if seen is None or not seen.event.ids or seen.event.lowest_id is None:
+        return None
+    units = _units(evidence, seen)
+    spare = units is not None and seen.event.highest_id is not None and seen.event.highest_id == units - 2
+    clash = _in_both(seen.event)
+    if not spare or units is None or (clash is None and not _by_frequency(seen.event)):
+        return None
+    compared = detection.class_output(evidence)
+    plain = (
+        compared is not None and compared.event.loss in detection.CROSS_ENTROPIES and not weighted(evidence)
+    )
+    values = {"class_id": clash if clash is not None else "0", "units": units, "unused": units - 1,
+              "objects": seen.event.with_box.get(clash or "", 0), "empty": seen.event.without_box.get(clash or "", 0),
+              "where": compared.event.where if compared is not None else ""}  # fmt: skip
+    both = clash is not None
+    return Finding(
+        Strength.supported_if(both and plain),
+        Title("background-id-clash" if both else "background-id-clash.unused", values),
+        facts(both and seen.fact("ids.of-both", **values), seen.fact("ids.unused-unit", **values)),
+        [Remedy("ids.shift", values), Remedy("ids.last-is-background", values)],
+        ends=False,
+    )
+
+
+def _units(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> int | None:
+    if seen.event.rates:
+        return len(seen.event.rates)
+    compared = detection.class_output(evidence)
+    return compared.event.units if compared is not None else None
+
+
+def _in_both(event: ev.DetectionTargetsSeen) -> str | None:
+    """The id of nearly all places without a box that objects have as well, where objects have several ids."""
+    empty, objects = sum(event.without_box.values()), sum(event.with_box.values())
+    if empty < _FEWEST_PLACES or objects < _FEWEST_PLACES or len(event.with_box) < 2:
+        return None
+    background, times = max(event.without_box.items(), key=lambda one: one[1])
+    of_objects = event.with_box.get(background, 0)
+    clash = times >= _BACKGROUND * empty and of_objects >= max(_FEWEST, _SHARE * objects)
+    return background if clash and background != "-1" else None
+
+
+def _by_frequency(event: ev.DetectionTargetsSeen) -> bool:
+    """Most places have id 0, and which of them have a box was not seen."""
+    total = sum(event.ids.values())
+    unknown = not event.with_box and not event.without_box
+    return unknown and event.several and len(event.ids) > 2 and event.ids.get("0", 0) >= _MOSTLY * total

@@ -1,0 +1,95 @@
+"""The box part of the loss is so large that the class part has no weight."""
+
+from holdfast.explain.causes.learning import detector_course as detection
+from holdfast.explain.causes.learning.detector_course import LossPart
+from holdfast.explain.readings.numbers import median
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
+
+#: Times the class part, over the run and at its end. Chosen: a detector whose box part is ten times the other learns.
+_TIMES, _TIMES_AT_END = 100.0, 30.0
+#: Of the box part, that the total has at least: else the box part has a small weight.
+_IN_TOTAL = 0.5
+#: The total is that of the two parts without weights, up to this.
+_WITHOUT_WEIGHTS = 1.2
+#: Two parts that fall in step do not show their weights.
+_ALIKE = 1e-9
+#: A part that is this small has nothing more to learn.
+_DONE = 0.02
+
+
+@cause(
+    "box-loss-dominates",
+    specialises=(
+        "loss-not-falling",
+        "too-few-updates",
+        "class-imbalance",
+        "all-background",
+        "labels-unrelated",
+    ),
+)
+def box_loss_dominates(evidence: Evidence) -> Finding | None:
+    box, classes = detection.parts(evidence)
+    if box is None or classes is None or len(box.values) != len(classes.values) or classes.last < _DONE:
+        return None
+    times = _times(box, classes)
+    learned = detection.classes_learned(evidence, classes)
+    if times is None or learned is True:
+        return None
+    values = {"box": box.name, "classes": classes.name, "times": median(times)}
+    weigh = {"output": box.stem, "weight": 1 / median(times)}
+    return Finding(
+        Strength.supported_if(learned is False),
+        Title("box-loss-dominates", values),
+        facts(
+            box.fact,
+            classes.fact,
+            _accuracy(evidence, classes),
+        ),
+        [Remedy("loss.scale-boxes"), Remedy("loss.weigh-boxes", weigh)],
+        ends=False,
+    )
+
+
+def _times(box: LossPart, classes: LossPart) -> list[float] | None:
+    """By record, how many times the class part the box part has in what is minimised; None if it is not so large."""
+    pairs = [(one, other) for one, other in zip(box.values, classes.values, strict=True) if other > 0]
+    times = [one / other for one, other in pairs]
+    totals = [total for total in box.totals if total is not None]
+    if not times:
+        return None
+    if totals and totals[-1] < _IN_TOTAL * box.values[-1]:
+        return None
+    weight = _weight_of_boxes(box, classes)
+    times = [weight * one for one in times]
+    return times if median(times) >= _TIMES and times[-1] >= _TIMES_AT_END else None
+
+
+def _weight_of_boxes(box: LossPart, classes: LossPart) -> float:
+    """Against that of the classes, worked out from the totals; 1 where they are the sums, or do not show it."""
+    rows = [
+        (one, other, total)
+        for one, other, total in zip(box.values, classes.values, box.totals, strict=True)
+        if total is not None
+    ]
+    if not rows or all(total <= _WITHOUT_WEIGHTS * (one + other) for one, other, total in rows):
+        return 1.0
+    # Least squares: total = a * box + b * classes.
+    bb, cc = sum(b * b for b, _, _ in rows), sum(c * c for _, c, _ in rows)
+    bc, bt, ct = (
+        sum(b * c for b, c, _ in rows),
+        sum(b * t for b, _, t in rows),
+        sum(c * t for _, c, t in rows),
+    )
+    size = bb * cc - bc * bc
+    if size <= _ALIKE * bb * cc:
+        return 1.0
+    of_box, of_classes = (bt * cc - ct * bc) / size, (ct * bb - bt * bc) / size
+    return of_box / max(of_classes, 1.0) if of_box > 0 else 1.0
+
+
+def _accuracy(evidence: Evidence, classes: LossPart) -> Fact | None:
+    accuracy, share = detection.class_accuracy(evidence), detection.majority(evidence)
+    if accuracy is None or share is None:
+        return None
+    values = {"accuracy": accuracy, "majority": share}
+    return Fact("training.accuracy-against-majority", values, classes.source)

@@ -1,0 +1,203 @@
+"""Numbers about the targets and answers of a detector: boxes of four numbers, and a class for each place or box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...journal.events import DetectionAnswersSeen, DetectionTargetsSeen
+from .value_samples import sample_of
+
+_BOX = 4
+_MOST_PLACES = 200_000  # rows of a sample times places
+_MOST_CLASSES = 100  # different ids: more are words or pixels, not classes of objects
+_LISTED = 20
+_MOSTLY = 0.95
+_BY_ONE = 1.05  # coordinates as shares of the image, with some room
+_RANKS = (2, 3, 4)  # one box a row, boxes or anchors in a row, a grid
+
+
+def targets_seen(
+    inputs: list[Any], targets: list[Any], names: list[str], *, step: int = 0, fit: int | None = None, where: str = ""
+) -> DetectionTargetsSeen | None:  # fmt: skip
+    """None where the targets are neither boxes nor classes of several places in a row."""
+    box = next((place for place, one in enumerate(targets) if _is_box(one)), None)
+    ids = next((place for place, one in enumerate(targets) if place != box and _is_classes(one)), None)
+    if ids is not None and box is None and targets[ids].ndim == (1 if _width(targets[ids]) == 1 else 2):
+        return None
+    if box is None and ids is None:
+        return None
+    about: dict[str, Any] = {"step": step, "fit": fit, "where": where, "image": _image(inputs)}
+    if box is not None:
+        about.update(_of_boxes(_sampled(targets[box]), about["image"]), boxes=_name(names, box, len(targets)))
+    if ids is not None:
+        classes = _sampled(targets[ids])
+        filled = _filled(_sampled(targets[box])) if box is not None else None
+        about.update(_of_classes(classes, filled), classes=_name(names, ids, len(targets)))
+    return DetectionTargetsSeen(**about)
+
+
+def mostly_one_class(seen: DetectionTargetsSeen) -> bool:
+    """Places of which most have the same class, as those without an object have."""
+    counts = list(seen.ids.values())
+    of_places = seen.several or bool(seen.columns)
+    return of_places and len(counts) > 1 and counts[0] >= sum(counts) / 2
+
+
+def answers_seen(targets: Any, answers: Any, name: str, *, step: int, fit: int | None) -> Any:
+    """How a model answers for the classes of each place, beside the classes that are wanted; else None."""
+    import numpy as np
+
+    wanted, given = np.asarray(targets), np.asarray(answers)
+    if not _is_classes(wanted) or given.ndim < 2 or not np.isfinite(given).all():
+        return None
+    ids = _ids(wanted)
+    width = given.shape[-1]
+    scores = given.reshape(-1, width)
+    if len(scores) != len(ids) or width > _MOST_CLASSES:
+        return None
+    found, counts = np.unique(ids, return_counts=True)
+    most = int(found[counts.argmax()])
+    object_score = _score_of_objects(scores, most, np)
+    answered = scores.argmax(axis=1) if width > 1 and most >= 0 else None
+    return DetectionAnswersSeen(
+        fit=fit, step=step, name=name, places=len(ids), most_frequent=most,
+        wanted=_counted(ids), answered=_counted(answered) if answered is not None else {},
+        highest=float(object_score.max()), apart=_apart(object_score, ids != most, np),
+    )  # fmt: skip
+
+
+def _score_of_objects(scores: Any, most: int, np: Any) -> Any:
+    """The largest number of a class that is not the most frequent one; of one unit, that unit."""
+    if scores.shape[1] == 1:
+        return scores[:, 0] if most <= 0 else -scores[:, 0]
+    if most < 0 or most >= scores.shape[1]:
+        return scores.max(axis=1)
+    return np.delete(scores, most, axis=1).max(axis=1) - scores[:, most]
+
+
+def _apart(scores: Any, is_object: Any, np: Any) -> float | None:
+    """How often an object has a higher score than a place without one: 0.5 by chance, also where all are equal."""
+    objects, others = scores[is_object], np.sort(scores[~is_object])
+    if not len(objects) or not len(others):
+        return None
+    below, up_to = np.searchsorted(others, objects, "left"), np.searchsorted(others, objects, "right")
+    return round(float(((below + up_to) / 2).mean() / len(others)), 4)
+
+
+def _is_box(array: Any) -> bool:
+    """Four numbers in the last axis that are no class of four."""
+    import numpy as np
+
+    if array.ndim not in _RANKS or array.shape[-1] != _BOX:
+        return False
+    rows = np.asarray(sample_of(array, 256), dtype="float64").reshape(-1, _BOX)
+    return not bool(np.isin(rows, (0.0, 1.0)).all()) and bool(np.isfinite(rows).all())
+
+
+def _is_classes(array: Any) -> bool:
+    """Whole ids, or rows of zeros and ones."""
+    import numpy as np
+
+    if not 1 <= array.ndim <= max(_RANKS) or not array.size:
+        return False
+    values = np.asarray(sample_of(array, 256), dtype="float64")
+    if not np.isfinite(values).all() or (values != np.floor(values)).any():
+        return False
+    if _width(array) > 1 and values.max() <= 1 and values.min() >= 0 and array.shape[-1] <= _MOST_CLASSES:
+        return bool((values.sum(axis=-1) <= 1).all()) or array.ndim < len(_RANKS)
+    return len(np.unique(values)) <= _MOST_CLASSES and values.min() >= -1
+
+
+def _width(array: Any) -> int:
+    """Of the classes in the last axis; 1 for ids."""
+    import numpy as np
+
+    if array.ndim < 2:
+        return 1
+    values = np.asarray(sample_of(array, 256), dtype="float64")
+    rows_of_one = values.max() <= 1 and values.min() >= 0 and (values.sum(axis=-1) <= 1).all()
+    return int(array.shape[-1]) if rows_of_one and array.shape[-1] > 1 else 1
+
+
+def _ids(array: Any) -> Any:
+    """One for each place; -1: no class."""
+    import numpy as np
+
+    width = _width(array)
+    if width == 1:
+        return np.asarray(array, dtype="int64").reshape(-1)
+    rows = np.asarray(array).reshape(-1, width)
+    return np.where(rows.max(axis=1) > 0, rows.argmax(axis=1), -1)
+
+
+def _sampled(array: Any) -> Any:
+    import numpy as np
+
+    places = max(1, array[:1].size // max(1, array.shape[-1] if array.ndim > 1 else 1))
+    return np.asarray(sample_of(array, max(1, _MOST_PLACES // places)))
+
+
+def _filled(boxes: Any) -> Any:
+    """Rows that are a box; padding repeats one number."""
+    rows = boxes.reshape(-1, _BOX)
+    return ~(rows == rows[:, :1]).all(axis=1)
+
+
+def _of_boxes(boxes: Any, image: list[int]) -> dict[str, Any]:
+    rows = boxes.reshape(-1, _BOX).astype("float64")
+    filled = _filled(boxes)
+    rows, every = rows[filled], len(rows)
+    about = {"places": every, "box_rows": len(rows)}
+    if not len(rows):
+        return about
+    by_one = (abs(rows) <= _BY_ONE).all(axis=1)
+    wide, high = (image[1], image[0]) if image and rows.max() > _BY_ONE else (1.0, 1.0)
+    wide, high = (wide * _BY_ONE, high * _BY_ONE)
+    beyond = (rows[:, 0] + rows[:, 2] / 2 > wide) | (rows[:, 1] + rows[:, 3] / 2 > high)
+    if ((rows[:, 1] >= rows[:, 0]) & (rows[:, 3] >= rows[:, 2])).mean() > _MOSTLY:
+        beyond = beyond & False  # both x, then both y: corners in another order
+    columns = [
+        [float(of(axis=0)[place]) for of in (rows.min, rows.max, rows.mean, rows.std)]
+        for place in range(_BOX)
+    ]
+    return {
+        **about,
+        "columns": [[float(f"{value:.6g}") for value in column] for column in columns],
+        "corners": float(((rows[:, 2] >= rows[:, 0]) & (rows[:, 3] >= rows[:, 1])).mean()),
+        "by_one": float(by_one.mean()),
+        "no_size": float(beyond.mean()),
+    }
+
+
+def _of_classes(classes: Any, filled: Any) -> dict[str, Any]:
+    ids, width = _ids(classes), _width(classes)
+    about: dict[str, Any] = {
+        "ids": _counted(ids), "highest_id": int(ids.max()), "lowest_id": int(ids.min()), "places": len(ids),
+        "several": classes.ndim > (2 if width > 1 else 1) and classes.shape[1] > 1,
+    }  # fmt: skip
+    if width > 1:
+        about["rates"] = [round(float(rate), 6) for rate in classes.reshape(-1, width).mean(axis=0)]
+    if filled is not None and len(filled) == len(ids):
+        about.update(with_box=_counted(ids[filled]), without_box=_counted(ids[~filled]))
+    return about
+
+
+def _counted(ids: Any) -> dict[str, int]:
+    import numpy as np
+
+    found, counts = np.unique(ids, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:_LISTED]
+    return {str(int(found[place])): int(counts[place]) for place in order}
+
+
+def _image(inputs: list[Any]) -> list[int]:
+    """Height and width."""
+    shape: Any = inputs[0].shape if len(inputs) == 1 else ()
+    return [int(shape[1]), int(shape[2])] if len(shape) == _BOX and shape[-1] in (1, 3, 4) else []
+
+
+def _name(names: list[str], place: int, of: int) -> str:
+    """ "" for the only one, as its output has."""
+    if of == 1:
+        return ""
+    return names[place] if place < len(names) else str(place)

@@ -1,0 +1,75 @@
+"""One id for background and for objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain.detection_runs import CORNERS, detector, logged, strengths
+from tests.explain.learning_runs import dense, values
+from tests.explain.made import Run, code_of, facts, remedies, title_of
+
+_CLASH: dict[str, Any] = {
+    **CORNERS, "places": 21600, "several": True, "ids": {"0": 21196, "1": 218, "2": 186},
+    "with_box": {"1": 218, "0": 196, "2": 186}, "without_box": {"0": 21000},
+}  # fmt: skip
+_APART: dict[str, Any] = {
+    **_CLASH, "ids": {"0": 21000, "2": 218, "1": 196, "3": 186}, "highest_id": 3,
+    "with_box": {"2": 218, "1": 196, "3": 186},
+}  # fmt: skip
+_FOUR = dense("softmax", 4, "sparse_categorical_crossentropy", output="kind")
+_LOGS = logged([0.02, 0.01, 0.008, 0.006], [0.3, 0.12, 0.09, 0.07])
+
+
+def example(run: Run) -> None:
+    detector(run, _CLASH, _LOGS, kind=_FOUR)
+
+
+def near_miss(run: Run) -> None:
+    detector(run, _APART, _LOGS, kind=_FOUR)
+
+
+@pytest.mark.parametrize(
+    ("target", "units", "found"),
+    [
+        (_CLASH, 4, [Strength.SUPPORTED]),
+        (_CLASH, 3, []),  # padding with 0, and no unit for background
+        (_CLASH, 80, []),
+        ({**_CLASH, "with_box": {"1": 218, "2": 186, "0": 3}}, 4, []),  # a few wrong labels
+        ({**_CLASH, "with_box": {"0": 600}}, 4, []),  # one class
+        ({**_CLASH, "rates": [0.98, 0.01, 0.01, 0.0]}, 4, [Strength.SUPPORTED]),
+        ({**_CLASH, "with_box": {}, "without_box": {}}, 4, [Strength.POSSIBLE]),
+        ({**_CLASH, "without_box": {}}, 4, []),  # every place has a box
+    ],
+)
+def test_ids_and_units_decide(
+    tmp_path: Path, target: dict[str, Any], units: int, found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    kind = dense("softmax", units, "sparse_categorical_crossentropy", output="kind")
+    detector(run, target, _LOGS, kind=kind)
+    assert strengths(run, "background-id-clash") == found
+
+
+@pytest.mark.parametrize("how", ["own", "weights"])
+def test_a_mask_that_cannot_be_seen(tmp_path: Path, how: str) -> None:
+    run = Run(tmp_path / "run")
+    own: ev.OutputSeen = dense("softmax", 4, "masked_loss", output="kind", own_loss=True)
+    more = (values("weight"),) if how == "weights" else ()
+    detector(run, _CLASH, _LOGS, kind=own if how == "own" else _FOUR, more=more)
+    assert strengths(run, "background-id-clash") == [Strength.POSSIBLE]
+
+
+def test_what_is_said(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert title_of(run.first()) == (
+        "class id 0 means background and an object: 196 boxes and 21,000 places without a box have it"
+    )
+    assert facts(run.first())["ids.unused-unit"]["unused"] == 3
+    assert remedies(run.first()) == ["ids.shift", "ids.last-is-background"]
+    assert code_of(run.first().remedies[1]) == "ids = np.where(has_box, ids, 3)"

@@ -1,0 +1,82 @@
+"""A box loss beside which the class loss has no weight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.explain import Strength
+from tests.explain.detection_runs import ENTROPY_OF_KINDS, PIXELS, detector, logged, strengths
+from tests.explain.made import Run, code_of, facts, remedies, title_of
+
+_STUCK, _FALLING = [ENTROPY_OF_KINDS] * 4, [1.1, 0.6, 0.3, 0.2]
+_HUGE = [600.0, 300.0, 250.0, 240.0]
+
+
+def example(run: Run) -> None:
+    detector(run, PIXELS, logged(_HUGE, _STUCK))
+
+
+def near_miss(run: Run) -> None:
+    detector(run, PIXELS, logged(_HUGE, _FALLING))
+
+
+@pytest.mark.parametrize(
+    ("box", "kind", "found"),
+    [
+        (_HUGE, _STUCK, [Strength.SUPPORTED]),
+        (_HUGE, _FALLING, []),  # the classes are learned all the same
+        ([60.0, 50.0, 45.0, 40.0], _STUCK, []),
+        ([900.0, 200.0, 3.0, 1.0], _STUCK, []),  # large only at the start
+        (_HUGE, [1.2, 1.0, 0.97, 0.96], [Strength.POSSIBLE]),
+        (_HUGE, [0.01, 0.01, 0.01, 0.01], []),  # nothing more to learn
+    ],
+)
+def test_size_and_course_decide(
+    tmp_path: Path, box: list[float], kind: list[float], found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    detector(run, PIXELS, logged(box, kind))
+    assert strengths(run, "box-loss-dominates") == found
+
+
+def test_a_small_weight_of_the_boxes_shows_in_the_total(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    detector(
+        run,
+        PIXELS,
+        [{**log, "loss": 0.001 * log["box_loss"] + log["kind_loss"]} for log in logged(_HUGE, _STUCK)],
+    )
+    assert strengths(run, "box-loss-dominates") == []
+
+
+@pytest.mark.parametrize(("of_box", "of_kind", "found"), [(1000.0, 1.0, True), (1.0, 1000.0, False)])
+def test_a_large_weight_is_worked_out_from_the_total(
+    tmp_path: Path, of_box: float, of_kind: float, found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    logs = logged([0.9, 0.6, 0.4, 0.3], [1.12, 1.1, 1.098, 1.097])
+    detector(
+        run, PIXELS, [{**log, "loss": of_box * log["box_loss"] + of_kind * log["kind_loss"]} for log in logs]
+    )
+    assert bool(strengths(run, "box-loss-dominates")) is found
+
+
+def test_a_train_step_of_ones_own_names_its_parts(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    logs = [{"loss": 301.1, "reg_loss": 300.0, "cls_loss": 1.1}] * 4
+    detector(run, {**PIXELS, "boxes": "corners", "classes": "what"}, logs)
+    assert strengths(run, "box-loss-dominates") == [Strength.SUPPORTED]
+
+
+def test_what_is_said(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert title_of(run.first()) == (
+        "the loss of the boxes is 250.7 times that of the classes, and the classes are not learned "
+        "(box_loss, kind_loss)"
+    )
+    assert facts(run.first())["loss.part-course"]["last"] == ENTROPY_OF_KINDS
+    assert remedies(run.first()) == ["loss.scale-boxes", "loss.weigh-boxes"]
+    assert code_of(run.first().remedies[1]) == 'loss_weights={"box": 0.003989}'

@@ -1,0 +1,93 @@
+"""Boxes that do not fit the output, the images or each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.explain import Strength
+from tests.explain.detection_runs import CORNERS, PIXELS, detector, logged, strengths
+from tests.explain.learning_runs import dense
+from tests.explain.made import Run, code_of, facts, remedies, title_of
+
+_KIND = [1.0, 0.5, 0.3, 0.2]
+_HIGH, _LOW = [0.05, 0.045, 0.044, 0.043], [0.05, 0.01, 0.005, 0.003]
+_MIXED = {**CORNERS, "corners": 0.66}
+_SIZES = {**CORNERS, "corners": 0.28, "no_size": 0.0}
+
+
+def example(run: Run) -> None:
+    detector(run, _MIXED, logged(_HIGH, _KIND))
+
+
+def near_miss(run: Run) -> None:
+    detector(run, CORNERS, logged(_HIGH, _KIND))
+
+
+@pytest.mark.parametrize(
+    ("target", "box", "found"),
+    [
+        (_MIXED, _HIGH, [Strength.SUPPORTED]),
+        (_MIXED, _LOW, [Strength.POSSIBLE]),  # learned: perhaps two points
+        ({**_MIXED, "columns": [[-1.0, 1.0, 0.0, 0.2]] * 4}, _HIGH, []),  # offsets of anchors
+        ({**_MIXED, "box_rows": 8}, _HIGH, []),
+        ({**_MIXED, "image": []}, _HIGH, []),
+        (_SIZES, _HIGH, []),
+        ({**PIXELS, "by_one": 0.5}, [200.0, 190.0, 180.0, 170.0], [Strength.SUPPORTED]),
+        (PIXELS, [200.0, 190.0, 180.0, 170.0], []),
+        ({**PIXELS, "image": [24, 24]}, [200.0, 190.0, 180.0, 170.0], [Strength.SUPPORTED]),
+        ({**PIXELS, "image": [24, 24]}, [200.0, 90.0, 30.0, 10.0], [Strength.POSSIBLE]),
+    ],
+)
+def test_numbers_of_the_boxes_decide(
+    tmp_path: Path, target: dict[str, Any], box: list[float], found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    detector(run, target, logged(box, _KIND))
+    assert strengths(run, "boxes-wrong-format") == found
+
+
+@pytest.mark.parametrize(
+    ("activation", "target", "found"),
+    [("sigmoid", PIXELS, [Strength.SUPPORTED]), ("linear", PIXELS, []), ("sigmoid", CORNERS, [])],
+)
+def test_an_output_that_gives_parts_of_one(
+    tmp_path: Path, activation: str, target: dict[str, Any], found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    box = dense(activation, 4, "mean_squared_error", output="box")
+    detector(run, target, logged([200.0, 190.0, 180.0, 170.0], _KIND), box=box)
+    assert strengths(run, "boxes-wrong-format") == found
+    if found:
+        assert code_of(run.first().remedies[0]) == "boxes = boxes / [48, 48, 48, 48]"
+
+
+@pytest.mark.parametrize(
+    ("target", "overlap", "found"),
+    [(_SIZES, 0.02, [Strength.SUPPORTED]), (_SIZES, 0.6, []), (CORNERS, 0.02, [])],
+)
+def test_an_overlap_that_stays_at_nothing(
+    tmp_path: Path, target: dict[str, Any], overlap: float, found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    detector(run, target, logged(_LOW, _KIND, box_iou=overlap))
+    assert strengths(run, "boxes-wrong-format") == found
+
+
+def test_a_loss_of_overlap_that_stays_high(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    box = dense("linear", 4, "giou_loss", output="box", own_loss=True)
+    detector(run, _SIZES, logged([1.0, 0.99, 0.99, 0.98], [0.1, 0.05, 0.05, 0.04]), box=box)
+    assert strengths(run, "boxes-wrong-format") == [Strength.SUPPORTED]
+
+
+def test_what_is_said(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    example(run)
+    assert (
+        title_of(run.first()) == "some boxes are corners, and others are a position with a width and a height"
+    )
+    assert facts(run.first())["boxes.columns"]["corners"] == 0.66
+    assert remedies(run.first()) == ["boxes.one-format", "boxes.draw"]
