@@ -23,7 +23,13 @@ _MANY_VALUES = 30
 
 @cause(
     "loss-task-mismatch",
-    specialises=("loss-not-falling", "too-few-updates", "loss-not-finite", "script-error"),
+    specialises=(
+        "loss-not-falling",
+        "too-few-updates",
+        "loss-not-finite",
+        "script-error",
+        "class-id-out-of-range",
+    ),
 )
 def loss_task_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
@@ -66,11 +72,10 @@ def _binary_outside(seen: Compared) -> Finding | None:
         return None
     below = seen.course is not None and seen.course.last < 0
     far = labels.min < -_FAR_OUTSIDE or labels.max > 1 + _FAR_OUTSIDE
-    sure = below or (far and seen.learned is not True)
+    strength = Strength.SUPPORTED if far and seen.learned is not True else seen.strength
+    strength = Strength.ESTABLISHED if below else strength  # no valid label makes it negative
     remedies = (Remedy("targets.scale-to-unit"), Remedy("loss.use", {"loss": "mse"}))
-    return _finding(
-        seen, "loss-task-mismatch.outside", remedies, Strength.SUPPORTED if sure else seen.strength
-    )
+    return _finding(seen, "loss-task-mismatch.outside", remedies, strength)
 
 
 def _classes_of_numbers(seen: Compared) -> Finding | None:

@@ -41,8 +41,6 @@ EPOCHS_MEANT = 3
 FEW_UPDATES, UNFINISHED_UPDATES = 100, 1000
 #: A handful of updates, after which the loss is above this share of that of a constant answer.
 HANDFUL_OF_UPDATES, NEAR_CONSTANT = 20, 0.75
-#: Updates of an epoch up to which the batches are too large for the data: one batch is half of it.
-LARGE_BATCHES = 2
 #: A loss that falls by this share from the middle of the training to its end is still on its way.
 STILL_FALLING = 0.1
 
