@@ -30,9 +30,10 @@ def targets_seen(
     if box is not None:
         about.update(_of_boxes(_sampled(targets[box]), about["image"]), boxes=_name(names, box, len(targets)))
     if ids is not None:
-        classes = _sampled(targets[ids])
+        classes = _sampled(targets[ids], targets[box] if box is not None else None)
         filled = _filled(_sampled(targets[box])) if box is not None else None
-        about.update(_of_classes(classes, filled), classes=_name(names, ids, len(targets)))
+        places = targets[box].shape[:-1] if box is not None else None
+        about.update(_of_classes(classes, filled, places), classes=_name(names, ids, len(targets)))
     return DetectionTargetsSeen(**about)
 
 
@@ -50,7 +51,7 @@ def answers_seen(targets: Any, answers: Any, name: str, *, step: int, fit: int |
     wanted, given = np.asarray(targets), np.asarray(answers)
     if not _is_classes(wanted) or given.ndim < 2 or not np.isfinite(given).all():
         return None
-    ids = _ids(wanted)
+    ids = _ids(wanted, given.shape[:-1])
     width = given.shape[-1]
     scores = given.reshape(-1, width)
     if len(scores) != len(ids) or width > _MOST_CLASSES:
@@ -85,12 +86,15 @@ def _apart(scores: Any, is_object: Any, np: Any) -> float | None:
 
 
 def _is_box(array: Any) -> bool:
-    """Four numbers in the last axis that are no class of four."""
+    """Four numbers in the last axis that are no class of four; a fifth says whether there is a box."""
     import numpy as np
 
-    if array.ndim not in _RANKS or array.shape[-1] != _BOX:
+    if array.ndim not in _RANKS or array.shape[-1] not in (_BOX, _BOX + 1):
         return False
-    rows = np.asarray(sample_of(array, 256), dtype="float64").reshape(-1, _BOX)
+    rows = np.asarray(sample_of(array, 256), dtype="float64").reshape(-1, array.shape[-1])
+    if rows.shape[1] > _BOX and not np.isin(rows[:, _BOX], (0.0, 1.0)).all():
+        return False
+    rows = rows[:, :_BOX]
     return not bool(np.isin(rows, (0.0, 1.0)).all()) and bool(np.isfinite(rows).all())
 
 
@@ -108,43 +112,48 @@ def _is_classes(array: Any) -> bool:
     return len(np.unique(values)) <= _MOST_CLASSES and values.min() >= -1
 
 
-def _width(array: Any) -> int:
-    """Of the classes in the last axis; 1 for ids."""
+def _width(array: Any, places: Any = None) -> int:
+    """Of the classes in the last axis; 1 for ids. `places`: the shape of the boxes or answers without their numbers,
+    as ids of it look like rows of zeros and ones where each row has one object."""
     import numpy as np
 
-    if array.ndim < 2:
+    if array.ndim < 2 or (places is not None and tuple(array.shape[1:]) == tuple(places[1:])):
         return 1
     values = np.asarray(sample_of(array, 256), dtype="float64")
     rows_of_one = values.max() <= 1 and values.min() >= 0 and (values.sum(axis=-1) <= 1).all()
     return int(array.shape[-1]) if rows_of_one and array.shape[-1] > 1 else 1
 
 
-def _ids(array: Any) -> Any:
+def _ids(array: Any, places: Any = None) -> Any:
     """One for each place; -1: no class."""
     import numpy as np
 
-    width = _width(array)
+    width = _width(array, places)
     if width == 1:
         return np.asarray(array, dtype="int64").reshape(-1)
     rows = np.asarray(array).reshape(-1, width)
     return np.where(rows.max(axis=1) > 0, rows.argmax(axis=1), -1)
 
 
-def _sampled(array: Any) -> Any:
+def _sampled(array: Any, like: Any = None) -> Any:
+    """`like`: another array whose rows are taken, so that the two belong together."""
     import numpy as np
 
-    places = max(1, array[:1].size // max(1, array.shape[-1] if array.ndim > 1 else 1))
+    by = array if like is None else like
+    places = max(1, by[:1].size // max(1, by.shape[-1] if by.ndim > 1 else 1))
     return np.asarray(sample_of(array, max(1, _MOST_PLACES // places)))
 
 
 def _filled(boxes: Any) -> Any:
-    """Rows that are a box; padding repeats one number."""
-    rows = boxes.reshape(-1, _BOX)
+    """Rows that are a box, as their fifth number says; without one, padding repeats one number."""
+    rows = boxes.reshape(-1, boxes.shape[-1])
+    if rows.shape[1] > _BOX:
+        return rows[:, _BOX] > 0
     return ~(rows == rows[:, :1]).all(axis=1)
 
 
 def _of_boxes(boxes: Any, image: list[int]) -> dict[str, Any]:
-    rows = boxes.reshape(-1, _BOX).astype("float64")
+    rows = boxes.reshape(-1, boxes.shape[-1])[:, :_BOX].astype("float64")
     filled = _filled(boxes)
     rows, every = rows[filled], len(rows)
     about = {"places": every, "box_rows": len(rows)}
@@ -169,8 +178,8 @@ def _of_boxes(boxes: Any, image: list[int]) -> dict[str, Any]:
     }
 
 
-def _of_classes(classes: Any, filled: Any) -> dict[str, Any]:
-    ids, width = _ids(classes), _width(classes)
+def _of_classes(classes: Any, filled: Any, places: Any) -> dict[str, Any]:
+    ids, width = _ids(classes, places), _width(classes, places)
     about: dict[str, Any] = {
         "ids": _counted(ids), "highest_id": int(ids.max()), "lowest_id": int(ids.min()), "places": len(ids),
         "several": classes.ndim > (2 if width > 1 else 1) and classes.shape[1] > 1,

@@ -41,7 +41,9 @@ def look(model: Any, rows: Rows) -> Seen:
     with _losses_kept(model):
         outputs, by_layer = _predicted(model, rows, scope)
         seen.activations = [one for one in (_measured(*pair) for pair in by_layer) if one is not None]
-        names = list(getattr(model, "output_names", None) or [])
+        # Keras sorts the names of its outputs; a dictionary of outputs keeps the order in which it was written.
+        named = outputs if isinstance(outputs, dict) else getattr(model, "output_names", None) or []
+        names = [str(name) for name in named]
         arrays = [to_numpy(one) for one in leaves(outputs)]
         seen.predictions = [
             (names[place] if len(arrays) > 1 and place < len(names) else "", array)

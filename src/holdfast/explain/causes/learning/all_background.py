@@ -10,8 +10,6 @@ _FEWEST_EPOCHS = 3
 #: How often an object has a higher score than a place without one: above the first it is found, if only with a lower
 #: limit; below the second it is not.
 _FINDS, _FINDS_NOT = 0.95, 0.8
-#: Share by which the loss still fell in the last epoch: more training helps.
-_STILL_FALLS = 0.01
 #: Limits from which a number is an answer: of a probability, and of a number before the sigmoid.
 _OF_PROBABILITY, _OF_NUMBER = 0.5, 0.0
 _PROBABILITIES = ("sigmoid", "hard_sigmoid", "softmax")
@@ -39,7 +37,7 @@ def all_background(evidence: Evidence) -> Finding | None:
     finds = answers.event.apart if answers is not None else None
     if finds is not None and finds >= _FINDS:
         return None
-    lost = learned is False or (finds is not None and finds < _FINDS_NOT) or _settled(part)
+    lost = learned is False or (finds is not None and finds < _FINDS_NOT)
     values = {"share": share, "class_id": next(iter(seen.event.ids)), "places": seen.event.places}
     return Finding(
         Strength.supported_if(lost and epochs >= _FEWEST_EPOCHS),
@@ -53,14 +51,6 @@ def all_background(evidence: Evidence) -> Finding | None:
 def _of_places(event: ev.DetectionTargetsSeen) -> bool:
     """Classes of anchors, or of a grid, or of boxes."""
     return len(event.ids) > 1 and (event.several or bool(event.columns))
-
-
-def _settled(part: detection.LossPart | None) -> bool:
-    """The loss does not fall any more."""
-    if part is None or not part.by_epoch:
-        return False
-    before, last = part.values[-2:]
-    return last > (1 - _STILL_FALLS) * before
 
 
 def _answers(evidence: Evidence) -> Recorded[ev.DetectionAnswersSeen] | None:

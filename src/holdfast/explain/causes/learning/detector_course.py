@@ -34,6 +34,8 @@ _BELOW, _AT = 0.85, 0.95
 _FELL, _FLAT = 0.3, 0.1
 #: Of the way from the share of the largest class to 1.
 _ACCURATE, _NO_BETTER = 0.2, 0.05
+#: How often an object has a higher score than a place without one; 0.5 by chance.
+_FINDS, _FINDS_NOT = 0.95, 0.7
 
 
 def targets(evidence: Evidence) -> Recorded[ev.DetectionTargetsSeen] | None:
@@ -189,6 +191,9 @@ def classes_learned(evidence: Evidence, part: LossPart | None) -> bool | None:
     by_accuracy = _by_accuracy(evidence)
     if by_accuracy is not None:
         return by_accuracy
+    by_scores = _by_scores(evidence)
+    if by_scores is not None:
+        return by_scores
     if part is None:
         return None
     constant = constant_class_loss(evidence)
@@ -196,6 +201,14 @@ def classes_learned(evidence: Evidence, part: LossPart | None) -> bool | None:
         share = part.last / constant
         return True if share < _BELOW else False if share > _AT else None
     return True if part.fell > _FELL else False if part.fell < _FLAT else None
+
+
+def _by_scores(evidence: Evidence) -> bool | None:
+    """Whether objects have higher scores than places without one; None where it is open or was not looked at."""
+    seen, fit = evidence.last(ev.DetectionAnswersSeen), evidence.fit
+    if seen is None or seen.event.apart is None or (fit is not None and seen.event.fit != fit.number):
+        return None
+    return True if seen.event.apart >= _FINDS else False if seen.event.apart < _FINDS_NOT else None
 
 
 def _by_accuracy(evidence: Evidence) -> bool | None:

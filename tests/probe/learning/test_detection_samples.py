@@ -1,0 +1,63 @@
+"""Boxes and classes of places in the targets of a detector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast.probe.learning import detection_samples
+
+_IMAGES = np.zeros((40, 48, 48, 3), "float32")
+
+
+def _boxes(places: int = 1) -> Any:
+    random = np.random.default_rng(0)
+    corner = random.uniform(0, 24, (40, places, 2))
+    return np.concatenate([corner, corner + random.uniform(4, 20, (40, places, 2))], axis=-1)
+
+
+def test_corners_and_sizes_are_told_apart() -> None:
+    corners = _boxes()[:, 0]
+    seen = detection_samples.targets_seen([_IMAGES], [corners], [])
+    assert seen is not None and seen.corners == 1.0 and seen.box_rows == 40 and seen.image == [48, 48]
+    sized = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+    other = detection_samples.targets_seen([_IMAGES], [sized], [])
+    assert other is not None and other.corners is not None and other.corners < 0.9 and other.no_size == 0.0
+
+
+def test_padding_is_no_box() -> None:
+    boxes, ids = _boxes(3), np.ones((40, 3), "int64")
+    boxes[:, 1:], ids[:, 1:] = -1.0, 0
+    seen = detection_samples.targets_seen([_IMAGES], [boxes, ids], ["box", "kind"])
+    assert seen is not None and (seen.boxes, seen.classes) == ("box", "kind")
+    assert seen.box_rows == 40 and seen.columns[0][0] >= 0
+    assert seen.with_box == {"1": 40} and seen.without_box == {"0": 80}
+
+
+def test_a_fifth_number_says_whether_there_is_a_box() -> None:
+    there = np.zeros((40, 3, 1))
+    there[:, 0] = 1.0
+    boxes = np.concatenate([_boxes(3), there], axis=-1)
+    seen = detection_samples.targets_seen(
+        [_IMAGES], [boxes, np.arange(120).reshape(40, 3) % 2], ["box", "kind"]
+    )
+    assert seen is not None and seen.box_rows == 40
+    assert sum(seen.with_box.values()) == 40 and sum(seen.without_box.values()) == 80
+
+
+def test_labels_of_rows_and_numbers_are_no_detection() -> None:
+    ids, one_hot = np.arange(40) % 4, np.eye(4)[np.arange(40) % 4]
+    for target in (ids, one_hot, np.random.default_rng(0).normal(size=(40, 3))):
+        assert detection_samples.targets_seen([_IMAGES], [target], []) is None
+
+
+def test_answers_at_every_place() -> None:
+    wanted = np.zeros((8, 10), "int64")
+    wanted[:, 3] = 2
+    blind = np.zeros((8, 10, 3))
+    blind[..., 0] = 1.0
+    seen = detection_samples.answers_seen(wanted, blind, "kind", step=5, fit=1)
+    assert seen.answered == {"0": 80} and seen.apart == 0.5 and seen.most_frequent == 0
+    seen = detection_samples.answers_seen(wanted, np.eye(3)[wanted], "kind", step=5, fit=1)
+    assert seen.answered == {"0": 72, "2": 8} and seen.apart == 1.0
