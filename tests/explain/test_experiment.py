@@ -135,6 +135,7 @@ def test_where_nothing_fits_it_says_so() -> None:
     ("content", "outside"),
     [
         (_setup(*_two()), ""),
+        ({"module": "keras.src.backend.torch.optimizers.torch_adam", "class_name": "Adam", "config": {}}, ""),
         (_layer("Lambda", "a"), "keras.layers.Lambda"),
         ([{"module": "os", "class_name": "system", "config": {}}], "os.system"),
         ({"a": {"module": "builtins", "class_name": "function", "config": "eval"}}, "builtins.function"),
