@@ -135,6 +135,7 @@ def test_where_nothing_fits_it_says_so() -> None:
     ("content", "outside"),
     [
         (_setup(*_two()), ""),
+        ({"module": "keras.src.backend.torch.optimizers.torch_adam", "class_name": "Adam", "config": {}}, ""),
         (_layer("Lambda", "a"), "keras.layers.Lambda"),
         ([{"module": "os", "class_name": "system", "config": {}}], "os.system"),
         ({"a": {"module": "builtins", "class_name": "function", "config": "eval"}}, "builtins.function"),
@@ -158,7 +159,7 @@ def _made(path: Path, was: dict[str, Any], then: dict[str, Any], losses: list[fl
         "values": {"units": 1, "activation": "linear", "loss": "mean_squared_error"},
     }
     rows = [{"change": "", "values": {}, "steps": 300, **was}, {**change, "steps": 300, **then}]
-    result = {"cause": "output-range-mismatch", "rows": 256, "tried": rows, **more}
+    result = {"cause": "output-range-mismatch", "fit": 1, "rows": 256, "tried": rows, **more}
     (run.path / "experiment").mkdir()
     (run.path / "experiment" / "result.json").write_text(json.dumps(result))
     return next(one for one in explain(run.path).findings if one.cause == "output-range-mismatch")
@@ -203,9 +204,12 @@ def test_an_accuracy_is_judged_against_the_largest_class(tmp_path: Path) -> None
     )
 
 
-def test_a_result_about_another_cause_or_a_broken_one_changes_nothing(tmp_path: Path) -> None:
-    finding = _made(tmp_path, {"unexplained": 1.1}, {"unexplained": 0.1}, [1.0] * 6, cause="dead-units")
-    assert finding.strength == Strength.SUPPORTED
+def test_a_result_about_something_else_or_a_broken_one_changes_nothing(tmp_path: Path) -> None:
+    for number, other in enumerate(({"cause": "dead-units"}, {"fit": 2})):
+        folder = tmp_path / str(number)
+        finding = _made(folder, {"unexplained": 1.1}, {"unexplained": 0.1}, [1.0] * 6, **other)
+        assert finding.strength == Strength.SUPPORTED
+    _made(tmp_path, {"unexplained": 1.1}, {"unexplained": 0.1}, [1.0] * 6)
     path = tmp_path / "run" / "experiment" / "result.json"
     for broken in ("{", "[]", '{"cause": "output-range-mismatch", "tried": 3}'):
         path.write_text(broken)

@@ -71,7 +71,12 @@ def weighed(finding: Finding, evidence: Evidence) -> Finding:
     """With what the experiment about it showed."""
     result = evidence.experiment
     listed = tried(result)
-    if len(listed) < 2 or result is None or result.get("cause") != finding.cause:
+    if (
+        len(listed) < 2
+        or result is None
+        or result.get("cause") != finding.cause
+        or not _is_of_this(result, evidence)
+    ):
         return finding
     majority = result.get("majority")
     was, then = listed[0], best(listed[1:], majority)
@@ -81,6 +86,12 @@ def weighed(finding: Finding, evidence: Evidence) -> Finding:
     sure = fact.kind == "experiment.learns"
     strength = _raised(finding.strength, evidence) if sure else finding.strength
     return replace(finding, strength=strength, because=[*finding.because, fact])
+
+
+def _is_of_this(result: dict[str, Any], evidence: Evidence) -> bool:
+    """And not of an earlier fit or attempt, whose model was stored before."""
+    kept = evidence.last(ev.ExperimentKept)
+    return kept is not None and not kept.event.left_out and result.get("fit") == kept.event.fit
 
 
 def _raised(strength: Strength, evidence: Evidence) -> Strength:

@@ -17,7 +17,7 @@ _ZEROS = {"module": "keras.initializers", "class_name": "Zeros", "config": {}}
 #: What a configuration may refer to: it is given to Keras, which would import what it names.
 _ALLOWED = ("keras.layers", "keras.initializers", "keras.regularizers", "keras.constraints", "keras.optimizers",
             "keras.losses", "keras.activations", "keras.models", "keras.dtype_policies", "keras.src.ops.",
-            "keras.src.models", "keras.ops")  # fmt: skip
+            "keras.src.models", "keras.ops", "keras.src.backend.torch.optimizers.")  # fmt: skip
 _REFUSED = frozenset({"Lambda", "function", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer"})
 
 
