@@ -133,7 +133,7 @@ SCRIPTS = (
         changes=_set(past=120, future=24),
         environment={"PUBLIC_ROWS": "100"},
     ),
-    Script("examples/graph/gat_node_classification.py", compared=True),
+    Script("examples/graph/gat_node_classification.py"),  # two bare runs print different losses
     Script("examples/structured_data/tabtransformer.py"),
     Script("examples/structured_data/wide_deep_cross_networks.py"),
     Script("examples/vision/forwardforward.py"),

@@ -153,7 +153,8 @@ def _why_not_counted(folder: Path, about: dict[str, Any], counted: dict[str, Any
     if (folder / "watched" / "code").read_text() != "0":
         lines = (folder / "watched" / "errors.txt").read_text(errors="replace").splitlines()
         raised = [one for one in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", one)]
-        return "it fails: " + (raised[-1][:120] if raised else "no error was printed")
+        here = f"{(folder / 'watched').absolute()}/"  # no path of this machine on the page
+        return "it fails: " + (raised[-1].replace(here, "")[:120] if raised else "no error was printed")
     if (
         not counted.get("batches")
         and not any(counted.get("updates", []))
