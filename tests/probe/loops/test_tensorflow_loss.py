@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.probe.loops import tensorflow_loss
-from holdfast.probe.loops.loss_calls import Compared
+from holdfast.probe.loops.loss_calls import ComparedValues
 
 pytestmark = pytest.mark.hot
 
@@ -17,8 +17,8 @@ def tf() -> Any:
     return pytest.importorskip("tensorflow")
 
 
-def _traced(tf: Any, loss: Any) -> list[Compared]:
-    found: list[Compared] = []
+def _traced(tf: Any, loss: Any) -> list[ComparedValues]:
+    found: list[ComparedValues] = []
     kernel, ids = tf.Variable(tf.ones((4, 3))), tf.zeros((8,), tf.int64)
 
     def step(x: Any) -> Any:

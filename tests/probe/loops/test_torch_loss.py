@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from holdfast.probe.loops import torch_loss
-from holdfast.probe.loops.loss_calls import Compared
+from holdfast.probe.loops.loss_calls import ComparedValues
 
 torch: Any = pytest.importorskip("torch")
 functional = torch.nn.functional
 pytestmark = pytest.mark.hot
 
 
-def _of(loss: Any) -> Compared:
+def _of(loss: Any) -> ComparedValues:
     found = torch_loss.compared(loss)
     assert len(found) == 1
     return found[0]

@@ -15,7 +15,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.nested_values import leaves
 from ..runtime.weak_references import weak
 from ..state import assigned_names, finiteness
-from .value_samples import ValueSample
+from .loop_values import ValueSample
 
 PART = "loss_calls"
 _BATCHES = 50  # whose values are added up
@@ -25,7 +25,7 @@ _WAIT_S = 20.0  # slow batches: what is known by then is written
 Shape = Optional[Tuple[Optional[int], ...]]
 
 
-class Compared(NamedTuple):
+class ComparedValues(NamedTuple):
     """Predictions against targets, as the framework's own record of operations shows them."""
 
     loss: str  # under the name that Keras gives it
@@ -59,7 +59,7 @@ class LossCalls:
         self._written: set[tuple[str, str]] = set()
         self._began = 0.0
         # Losses of Keras since the last gradient, what they were given, and what they returned.
-        self._called: list[tuple[Compared, tuple[Any, Any], Any]] = []
+        self._called: list[tuple[ComparedValues, tuple[Any, Any], Any]] = []
         self._gradients = 0  # of eager code, that were looked at
         self._places: Any = None  # what the first batch shows of boxes and their classes
         self._places_sought = False
@@ -67,7 +67,7 @@ class LossCalls:
 
     # -- what the loop differentiates -----------------------------------------------------------------
 
-    def seen(self, all_compared: list[Compared], where: str = "", layer_where: str = "") -> None:
+    def seen(self, all_compared: list[ComparedValues], where: str = "", layer_where: str = "") -> None:
         for number, one in enumerate(all_compared):
             key = (where, number, *one.key)
             name = self._recorded.get(key)
@@ -78,13 +78,13 @@ class LossCalls:
                 self._record(one, name, where, len(all_compared) > 1)
             self._add_values(one, name, where)
 
-    def keras_called(self, one: Compared, result: Any) -> None:
+    def keras_called(self, one: ComparedValues, result: Any) -> None:
         """Kept until a gradient is taken: a loss of a validation has none."""
         arrays = weak(one.prediction), weak(one.target)
         kept = one._replace(prediction=None, target=None)
         self._called = [*self._called[-_MOST_OUTPUTS:], (kept, arrays, weak(result))]
 
-    def take_called(self) -> list[tuple[Compared, Any]]:
+    def take_called(self) -> list[tuple[ComparedValues, Any]]:
         called, self._called = self._called, []
         return [
             (one._replace(prediction=arrays[0](), target=arrays[1]()), result())
@@ -97,7 +97,7 @@ class LossCalls:
         self._gradients += 1
         return self._gradients <= _BATCHES or bool(self._context.traces.stack)
 
-    def _record(self, one: Compared, name: str, where: str, several: bool) -> None:
+    def _record(self, one: ComparedValues, name: str, where: str, several: bool) -> None:
         shape = one.prediction_shape
         self._context.record(
             OutputSeen(
@@ -117,7 +117,7 @@ class LossCalls:
             )
         )
 
-    def _add_values(self, one: Compared, name: str, where: str) -> None:
+    def _add_values(self, one: ComparedValues, name: str, where: str) -> None:
         step = self._context.heartbeat.step
         if one.target is not None and self._is_label(one):
             self._add("target", one.target, name, where)
@@ -127,7 +127,7 @@ class LossCalls:
             sample.add(values)
             self._predictions[name] = sample, step + 1
 
-    def _is_label(self, one: Compared) -> bool:
+    def _is_label(self, one: ComparedValues) -> bool:
         """Zeros or ones that the script makes up itself, as for a GAN or a residual, are no labels."""
         pointer = getattr(one.target, "data_ptr", None)
         if pointer is not None and pointer() in self._from_data:

@@ -10,9 +10,9 @@ from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.wrapping import Function, replace
 from . import loss_calls
-from .loss_calls import Compared
+from .loss_calls import ComparedValues
 
-PART = loss_calls.PART
+PART = "tensorflow_loss"
 _MOST_NODES = 120
 _CALLS = 50  # of losses on values, that are looked at
 _SCALES = ("Mul", "AddV2", "Add", "AddN", "Sub", "Sum")
@@ -40,9 +40,9 @@ _KNOWN = (
 # -- the graph of a tf.function -------------------------------------------------------------------------
 
 
-def in_graph(target: Any) -> list[Compared]:
+def in_graph(target: Any) -> list[ComparedValues]:
     """The losses below a symbol that a tape differentiates."""
-    found: list[Compared] = []
+    found: list[ComparedValues] = []
     pending = [(target, False)]
     for _ in range(_MOST_NODES):
         if not pending or len(found) >= 4:
@@ -65,7 +65,7 @@ def _of_keras_mean(kind: str, tensor: Any) -> bool:
     return kind == "Sum" and any(user.type == "DivNoNan" for user in tensor.consumers())
 
 
-def _known(tensor: Any, kind: str, part: bool) -> Compared | None:
+def _known(tensor: Any, kind: str, part: bool) -> ComparedValues | None:
     inputs = list(tensor.op.inputs)
     if kind in _CROSS_ENTROPIES:
         prediction, clipped = _behind(inputs[0], _CLIPS if _through_log(inputs[0]) else ())
@@ -85,10 +85,10 @@ def _known(tensor: Any, kind: str, part: bool) -> Compared | None:
     return None
 
 
-def _compared(loss: str, from_logits: Any, prediction: Any, target: Any, part: bool) -> Compared:
+def _compared(loss: str, from_logits: Any, prediction: Any, target: Any, part: bool) -> ComparedValues:
     activation, layer = _made_by(prediction)
     target_shape = _shape(_behind(target, ("Cast", "Reshape", "ExpandDims"))[0])
-    return Compared(loss, from_logits, activation, layer, _shape(prediction), target_shape, part)
+    return ComparedValues(loss, from_logits, activation, layer, _shape(prediction), target_shape, part)
 
 
 def _through_log(tensor: Any) -> bool:
@@ -181,7 +181,7 @@ def _called(context: ProbeContext, given_to: tuple[Any, Any, Any], weighted: boo
     in_graph_of_tensorflow = symbolic and hasattr(type(y_pred), "op")
     activation, layer = _made_by(y_pred) if in_graph_of_tensorflow else ("", "")
     behind = getattr(y_pred, "_keras_logits", None) is not None and "crossentropy" in name
-    one = Compared(
+    one = ComparedValues(
         name,
         from_logits if from_logits is None else bool(from_logits),
         activation,

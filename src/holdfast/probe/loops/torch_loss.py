@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .loss_calls import Compared
+from .loss_calls import ComparedValues
 
 _MOST_NODES = 400  # below the loss; the loss functions are near the top
 _MOST_LOSSES = 4
@@ -37,9 +37,9 @@ _ACTIVATIONS = {
 _LINEAR = ("Addmm", "Mm", "Bmm", "Baddbmm", "Convolution", "MkldnnConvolution", "Linear")
 
 
-def compared(loss: Any) -> list[Compared]:
+def compared(loss: Any) -> list[ComparedValues]:
     """The losses in it that are known; they are read before torch lets go of what it has saved for them."""
-    found: list[Compared] = []
+    found: list[ComparedValues] = []
     pending = [(loss.grad_fn, False)]
     for _ in range(_MOST_NODES):
         if not pending or len(found) >= _MOST_LOSSES:
@@ -63,7 +63,7 @@ def kind(node: Any) -> str:
     return str(node.name()).rpartition("::")[2].partition("Backward")[0]
 
 
-def _known(node: Any, name: str, part: bool) -> Compared | None:
+def _known(node: Any, name: str, part: bool) -> ComparedValues | None:
     if name in _LOSSES:
         return _of_function(node, name, part)
     if name in ("Pow", "Abs", "Square"):
@@ -73,7 +73,7 @@ def _known(node: Any, name: str, part: bool) -> Compared | None:
     return None
 
 
-def _of_function(node: Any, name: str, part: bool) -> Compared | None:
+def _of_function(node: Any, name: str, part: bool) -> ComparedValues | None:
     loss, from_logits = _LOSSES[name]
     below = _below(node)
     if below is None:
@@ -84,7 +84,7 @@ def _of_function(node: Any, name: str, part: bool) -> Compared | None:
     if name.startswith("Nll") and kind(below) == "LogSoftmax":
         from_logits, below = True, _below(below)
     target = _saved(node, "target")
-    return Compared(
+    return ComparedValues(
         loss,
         from_logits,
         *_made_by(below),
@@ -107,7 +107,7 @@ def _target_shape(target: Any, prediction: Any) -> Any:
     return shape
 
 
-def _of_difference(node: Any, name: str, part: bool) -> Compared | None:
+def _of_difference(node: Any, name: str, part: bool) -> ComparedValues | None:
     """`((prediction - target) ** 2).mean()` and `(prediction - target).abs().mean()`, written out."""
     if name == "Pow" and float(getattr(node, "_saved_exponent", 0) or 0) != 2.0:
         return None
@@ -120,7 +120,7 @@ def _of_difference(node: Any, name: str, part: bool) -> Compared | None:
     made, shape, whole = operands[0], _shape(operands[0]), _shape(node)
     loss = "mean_absolute_error" if name == "Abs" else "mean_squared_error"
     target = None if whole == shape else _other(whole, shape)
-    return Compared(loss, None, *_made_by(made), prediction_shape=shape, target_shape=target, part=part)
+    return ComparedValues(loss, None, *_made_by(made), prediction_shape=shape, target_shape=target, part=part)
 
 
 def _other(whole: Any, shape: Any) -> Any:
@@ -131,7 +131,7 @@ def _other(whole: Any, shape: Any) -> Any:
     return whole[grown[0] :] if grown else None
 
 
-def _of_probabilities(node: Any, part: bool) -> Compared | None:
+def _of_probabilities(node: Any, part: bool) -> ComparedValues | None:
     """`cross_entropy` with probabilities for targets: log-probabilities times targets."""
     below = _below(node)
     if below is None or kind(below) != "LogSoftmax" or len(_inputs(node)) != 1:
@@ -141,7 +141,7 @@ def _of_probabilities(node: Any, part: bool) -> Compared | None:
     if target is None or tuple(target.shape) != _shape(below):
         return None
     made, shape = _made_by(_below(below)), _shape(below)
-    return Compared(
+    return ComparedValues(
         "categorical_crossentropy", True, *made, prediction_shape=shape, target_shape=shape, part=part,
         prediction=_saved(below, "result"), target=target,
     )  # fmt: skip

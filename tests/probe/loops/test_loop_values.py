@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from holdfast.probe.loops.value_samples import ValueSample
+from holdfast.probe.loops.loop_values import ValueSample
 
 
 def test_class_ids_are_counted_over_batches() -> None:
