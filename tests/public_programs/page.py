@@ -35,7 +35,7 @@ were changed:
 - mnist_convnet, `too-few-updates`: after 16 updates the loss was still near that of a constant answer, but 23 % of ten
   classes were right. Whether answers are at chance is now decided by the accuracy.
 - reproducibility_recipes and eanet, `too-few-updates`: two epochs of eight and of four batches are a trial, and now a
-  possible cause. A batch that is half of the data is still blamed.
+  possible cause.
 - autoencoder on JAX, `output-loss-mismatch`: the sigmoid of the last convolution was taken for a second activation
   before the output's own.
 - failed_trials, `no-hidden-activation`: the layers are linear, but the loss was above that of a constant answer, which
