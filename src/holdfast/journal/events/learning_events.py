@@ -34,7 +34,7 @@ class OutputSeen(Event):
     # of another function, its own name
     loss: str = ""
     own_loss: bool = False  # a function or a class of the user's own
-    from_logits: bool | None = None  # as the loss was told; None: the loss has no such choice
+    from_logits: bool | None = None  # as given to the loss; None: the loss has no such choice
     # The framework reads the logits behind a softmax or a sigmoid, so that the loss is the one of the logits.
     reads_behind: bool = False
     loss_where: str = ""  # the user's line that chose the loss

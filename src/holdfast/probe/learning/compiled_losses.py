@@ -61,8 +61,8 @@ def read_loss(loss: Any) -> ReadLoss:
     name = canonical(own_name) if library else ""
     if not name:
         return ReadLoss(own_name, True, None)
-    told = keywords.get("from_logits", getattr(loss, "from_logits", False))
-    return ReadLoss(name, False, bool(told) if name in CROSS_ENTROPIES else None)
+    given = keywords.get("from_logits", getattr(loss, "from_logits", False))
+    return ReadLoss(name, False, bool(given) if name in CROSS_ENTROPIES else None)
 
 
 def losses_of(model: Any, outputs: list[str]) -> list[Any]:

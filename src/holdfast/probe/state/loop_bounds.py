@@ -146,7 +146,7 @@ def _of_call(call: ast.Call, names: dict[str, Any], depth: int) -> int | None:
 
 
 def _object(expression: ast.expr, names: dict[str, Any]) -> Any:
-    """What an expression stands for, found without calling anything."""
+    """The value of an expression, found without calling anything."""
     if isinstance(expression, ast.Constant):
         return expression.value
     if isinstance(expression, ast.Name):

@@ -32,9 +32,9 @@ def _range(values: Mapping[str, Any]) -> str:
 
 
 def _compared(values: Mapping[str, Any]) -> str:
-    told = "" if values["from_logits"] is None else f" (from_logits={values['from_logits']})"
+    option = "" if values["from_logits"] is None else f" (from_logits={values['from_logits']})"
     return filled(
-        f"the loss {{loss}}{told}[ of {{loss_where}}] compares the labels with {{layer}}[ of {{where}}]",
+        f"the loss {{loss}}{option}[ of {{loss_where}}] compares the labels with {{layer}}[ of {{where}}]",
         values,
     )
 
