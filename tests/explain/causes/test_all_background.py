@@ -23,10 +23,13 @@ _ANSWERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _trained(run: Run, kind: list[float], answers: dict[str, Any] | None = None, **more: Any) -> None:
+def _trained(
+    run: Run, kind: list[float], answers: dict[str, Any] | None = None, places: int = 36, **more: Any
+) -> None:
     logs = [{"kind_loss": one, "loss": one, **more} for one in kind]
     seen = (ev.DetectionAnswersSeen(**{**_ANSWERS, **answers}),) if answers is not None else ()
-    detector(run, _PLACES, logs, more=seen)
+    of_places = ev.ValuesSeen(role="target", name="kind", fit=1, rows=600, shape=[places])
+    detector(run, _PLACES, logs, more=(of_places, *seen))
 
 
 def example(run: Run) -> None:
@@ -86,3 +89,9 @@ def test_what_is_said(tmp_path: Path) -> None:
     assert title_of(run.first()) == "the network answers background at every place: 97 % of them are class 0"
     assert facts(run.first())["places.answered"] == {"places": 2304, "objects": 64, "apart": 0.55}
     assert remedies(run.first()) == ["classes.focal-loss", "classes.sample-places"]
+
+
+def test_a_few_labels_of_an_image_are_those_of_a_classifier(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _trained(run, [0.4, 0.17, 0.16, _ENTROPY], {}, places=6)
+    assert strengths(run, "all-background") == []

@@ -7,6 +7,8 @@ _MOSTLY = 0.5  # share of the most frequent class, from which it is the backgrou
 #: Accuracy and the share of the background are the same within this.
 _SAME = 0.005
 _FEWEST_EPOCHS = 3
+#: Anchors, or places of a grid, in one image. Chosen: above the labels that a classifier gives to one image.
+_FEWEST_PLACES = 32
 #: How often an object has a higher score than a place without one: above the first it is found, if only with a lower
 #: limit; below the second it is not.
 _FINDS, _FINDS_NOT = 0.95, 0.8
@@ -21,7 +23,7 @@ _PROBABILITIES = ("sigmoid", "hard_sigmoid", "softmax")
 )
 def all_background(evidence: Evidence) -> Finding | None:
     seen, share = detection.targets(evidence), detection.majority(evidence)
-    if seen is None or share is None or not _MOSTLY <= share < 1 or not _of_places(seen.event):
+    if seen is None or share is None or not _MOSTLY <= share < 1 or not _of_places(evidence, seen.event):
         return None
     answers = _answers(evidence)
     epochs = len(evidence.fit.epochs) if evidence.fit is not None else 0
@@ -48,9 +50,12 @@ def all_background(evidence: Evidence) -> Finding | None:
     )
 
 
-def _of_places(event: ev.DetectionTargetsSeen) -> bool:
-    """Classes of anchors, or of a grid, or of boxes."""
-    return len(event.ids) > 1 and (event.several or bool(event.columns))
+def _of_places(evidence: Evidence, event: ev.DetectionTargetsSeen) -> bool:
+    """Classes of boxes, or of many places in images: rows of a few labels are those of a classifier."""
+    targets = [one.event for one in evidence.all(ev.ValuesSeen) if one.event.role == "target"]
+    most = max((one.shape[0] for one in targets if one.shape), default=0)
+    places = event.several and bool(event.image) and most >= _FEWEST_PLACES
+    return len(event.ids) > 1 and (bool(event.columns) or places)
 
 
 def _answers(evidence: Evidence) -> Recorded[ev.DetectionAnswersSeen] | None:
