@@ -19,9 +19,6 @@ PART = "datasets"
 _SAMPLE_ROWS = 64
 _SAMPLE_VALUES = 2_000_000
 _MAX_RECORDED = 40
-_KEEP_VALUES = frozenset(
-    {"shuffle", "batch", "repeat", "prefetch", "cache", "options", "take", "skip", "shard"}
-)
 INFINITE, _UNKNOWN = -1, -2  # as tf.data has them
 
 
@@ -158,9 +155,7 @@ def of_tf_data(context: ProbeContext, dataset: Any, role: str, where: str = "") 
 
 def _of_tensors(dataset: Any, described: list[dict[str, Any]]) -> dict[str, Any]:
     """Of tensors in memory that reach the model as they are: nothing behind the source changes a value."""
-    if not described or described[0]["op"] != "tensor_slice":
-        return {}
-    if any(node["op"] not in _KEEP_VALUES for node in described[1:]):
+    if not tfdata_graph.passes_tensors_on(described):
         return {}
     source = tfdata_graph.walk(dataset)[0]
     tensors = [tensor for tensor in getattr(source, "_tensors", None) or [] if hasattr(tensor, "numpy")]

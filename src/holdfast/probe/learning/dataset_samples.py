@@ -22,9 +22,6 @@ PART = "dataset_samples"
 _LIGHT_BYTES = 64 << 20  # a dataset whose tensors are smaller may be kept until the end
 _MOST_SECONDS = 2.0  # that the first batch of the last epoch took
 _LONGEST_S = 5.0  # that the end of the process waits for a batch: what feeds it may be gone by now
-_KEEP_VALUES = frozenset(
-    {"shuffle", "batch", "repeat", "prefetch", "cache", "options", "take", "skip", "shard"}
-)
 
 
 class DatasetSamples:
@@ -87,9 +84,7 @@ class DatasetSamples:
 
     def _sample_tensors(self, dataset: Any) -> bool:
         """Of tensors in memory that reach the model as they are: no function is between."""
-        described = tfdata_graph.describe(dataset)
-        kept = described and described[0]["op"] == "tensor_slice"
-        if not kept or any(node["op"] not in _KEEP_VALUES for node in described[1:]):
+        if not tfdata_graph.passes_tensors_on(tfdata_graph.describe(dataset)):
             return False
         source = tfdata_graph.walk(dataset)[0]
         spec, tensors = source.element_spec, list(getattr(source, "_tensors", None) or [])

@@ -215,3 +215,15 @@ def tensor_bytes(tensor: Any) -> int:
 def _first_dimension(tensor: Any) -> int | None:
     shape = getattr(tensor, "shape", None)
     return int(shape[0]) if shape is not None and len(shape) and shape[0] is not None else None
+
+
+#: Steps of a pipeline that leave the values of its elements as they are.
+_KEEP_VALUES = frozenset(
+    {"shuffle", "batch", "repeat", "prefetch", "cache", "options", "take", "skip", "shard"}
+)
+
+
+def passes_tensors_on(described: list[dict[str, Any]]) -> bool:
+    """Whether it begins with tensors in memory, and nothing behind them changes a value. `described`: by `describe`."""
+    begins = bool(described) and described[0]["op"] == "tensor_slice"
+    return begins and all(node["op"] in _KEEP_VALUES for node in described[1:])
