@@ -8,7 +8,7 @@ COLD := .venv-cold/bin
 # The tests of the cold zone run where TensorFlow is not installed. Those of the data run apart from the hot ones:
 # in a process that has loaded TensorFlow, every worker that reads images starts a new interpreter instead of a fork.
 COLD_TESTS := $(filter-out tests/test_contracts.py tests/test_zoo_quick.py,$(wildcard tests/test_*.py)) \
-  $(addprefix tests/,cli compatibility explain host journal printed report settings supervise)
+  $(addprefix tests/,board cli compatibility explain host journal notify printed report settings supervise)
 DATA_TESTS := tests/test_contracts.py tests/data
 HOT_TESTS := tests $(addprefix --ignore=,$(COLD_TESTS) $(DATA_TESTS))  # all others
 # The tests of the cold zone mostly wait for processes that they started, the hot ones now and then. A file of hot
@@ -20,8 +20,8 @@ SPREAD_FILES := --dist loadfile --no-loadscope-reorder -n
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters are started: each would compile the same files again
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: setup demo test test-cold test-data test-hot browser docs lint bench proof proof-compatibility proof-generated \
-  proof-public-faults proof-public-programs clean
+.PHONY: setup demo test test-cold test-data test-hot test-jax browser docs lint bench proof proof-compatibility proof-generated \
+  proof-object-detection-api proof-public-faults proof-public-programs proof-slurm proof-ray release clean
 
 setup: .venv/ready .venv-cold/ready
 
@@ -53,6 +53,25 @@ test-data: .venv/ready
 
 test-hot: .venv/ready
 	$(BIN)/python -m pytest $(SPREAD_FILES) $$(( $(CORES) + 1 )) -m "not proof" --durations=25 $(HOT_TESTS)
+
+# JAX without TensorFlow, as `pip install "holdfast[jax]"` has it: the tests of the trainer run on JAX, and the
+# commands as a user starts them. Compiled without optimisation, which takes a tenth of the time.
+JAX := .venv-jax/bin
+JAX_TESTS := tests/pipeline tests/step tests/settings tests/train
+NOT_ON_JAX := tests/step/test_tensorflow_step.py tests/step/test_jax_step.py
+
+.venv-jax/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-jax
+	$(JAX)/python -m pip install --quiet --upgrade pip
+	$(JAX)/python -m pip install --quiet -e ".[jax]" pytest pytest-timeout pytest-xdist hypothesis
+	touch $@
+
+test-jax: .venv-jax/ready
+	! $(JAX)/python -c "import tensorflow" 2>/dev/null
+	KERAS_BACKEND=jax JAX_PLATFORMS=cpu XLA_FLAGS=--xla_backend_optimization_level=0 $(JAX)/python -m pytest \
+	  $(SPREAD_FILES) $(CORES) -m "not proof" $(JAX_TESTS) $(addprefix --ignore=,$(NOT_ON_JAX))
+	$(JAX)/python -m pytest tests/train/test_on_jax_alone.py
+	$(JAX)/python -m pytest "tests/train/checkpoint/test_resume_after_kill.py::test_killed_at_random_instants_it_ends_with_the_same_bits"
 
 # The site in site/: Markdown by Sphinx and MyST, with a reference made from the code.
 docs: .venv/docs-ready
@@ -117,5 +136,35 @@ proof-public-faults: .venv/ready
 proof-public-programs: .venv/ready
 	$(BIN)/python -m tests.public_programs --sources $(SOURCES) --page docs/public-programs.md
 
+# A real SLURM of four namespaces on this machine, set up and taken down again: what is said of a lost node, a time
+# limit, a preemption and others, and whether the weights at the end are those of an undisturbed job. Root only.
+proof-slurm: .venv/ready
+	@command -v slurmctld >/dev/null || { apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends slurmctld slurmd slurm-client munge; }
+	$(BIN)/python -m tests.slurm
+
+# Data jobs and a training on two Ray nodes of this machine, with workers, nodes and commands killed.
+proof-ray: .venv/ready
+	$(BIN)/python -m pip install --quiet -e ".[ray]"
+	$(BIN)/python -m tests.ray_cluster
+
+# All of a release but the upload: wheel and sdist in dist/, checked, installed into empty environments of every Python
+# from 3.11 on that is here, each extra resolved in the oldest and the newest, and the site without warnings.
+# Upload: twine upload dist/*
+release: .venv/docs-ready
+	$(BIN)/python -m pip install --quiet -e ".[release]"
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m tests.release dist
+	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -b html docs site
+	@echo "dist/ is ready: twine upload dist/*"
+
+# MODELS is a checkout of tensorflow/models with its protocol buffers compiled, IMAGES a folder of pictures, API_PYTHON an
+# interpreter with TensorFlow 2.15 and the API's packages. Nothing of the checkout is copied.
+proof-object-detection-api: .venv/ready
+	$(BIN)/python -m tests.object_detection_api.families --models $(MODELS)
+	$(BIN)/python -m tests.object_detection_api.parity --models $(MODELS) --images $(IMAGES) --python $(API_PYTHON)
+
 clean:
-	rm -rf site docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf site dist docs/reference .venv .venv-cold .mypy_cache .ruff_cache .pytest_cache .hypothesis

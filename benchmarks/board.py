@@ -1,66 +1,42 @@
-"""The board over 500 runs: how long the first page takes, how long the whole list, and the memory of the server.
+"""The board over 1,000 runs, 20 of which are being written: how soon it is read, and what it takes to keep it open.
 
-Beside it, in the same process and round by round, the plain way: reading every run's files whole and decoding every
-line. `python benchmarks/board.py [RUNS]`
+The server is `holdfast board` in a process of its own; the page is opened in Chromium where there is one.
+`python benchmarks/board.py [RUNS [LIVE]]`
 """
 
 from __future__ import annotations
 
-import json
-import resource
+import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
-from holdfast.journal import events, vitals
-from holdfast.journal.folder import RunFolder
-from holdfast.journal.writer import JournalWriter
-from holdfast.report import overview
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-SAMPLES, LOSSES = 3600, 300  # an hour of a run
-ROUNDS = 3
+from tests.board.made_board import Writers, make_board
 
-
-def make_runs(root: Path, count: int) -> None:
-    """One run as a supervisor leaves it after an hour, copied under many names; every tenth is still being written."""
-    first = RunFolder(root / "run-000")
-    first.path.mkdir(parents=True)
-    journal = JournalWriter(first.journal, by="supervisor")
-    journal.append(events.RunOpened(name="train.py", command=["python", "train.py"]))
-    journal.append(events.FitStarted(epochs=10, planned_steps_per_epoch=1000))
-    for step in range(LOSSES):
-        journal.append(events.LossSeen(step=step, logs={"loss": 1 / (1 + step)}, learning_rate=1e-3))
-    now = time.time()
-    lines = [
-        vitals.encode(vitals.Sample(at=now - SAMPLES + at, mono=float(at), step=at, loss=1 / (1 + at),
-                                    rss_bytes=2**30, tree_rss_bytes=2**30, memory_limit_bytes=2**32))
-        for at in range(SAMPLES)
-    ]  # fmt: skip
-    first.vitals.write_bytes(b"".join(lines))
-    for number in range(1, count):
-        run = RunFolder(root / f"run-{number:03d}")
-        shutil.copytree(first.path, run.path)
-        if number % 10:
-            found = {"outcome": "finished", "step": SAMPLES, "of": 10_000, "findings": []}
-            run.verdict.write_text(json.dumps(found))
+WATCH_S = 20.0
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def plainly(root: Path) -> int:
-    """What a page that reads everything would do for each look."""
-    steps = 0
-    for folder in sorted(root.iterdir()):
-        run = RunFolder(folder)
-        for line in run.journal.read_text().splitlines():
-            json.loads(line)
-        samples = [json.loads(line) for line in run.vitals.read_text().splitlines()]
-        steps += samples[-1]["step"]
-    return steps
+@contextmanager
+def served(root: Path) -> Iterator[tuple[str, int]]:
+    """Address and process number of a board."""
+    command = [sys.executable, "-m", "holdfast", "board", str(root)]
+    environment = {**os.environ, "XDG_STATE_HOME": str(root.parent / "state")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().strip(), server.pid
+        finally:
+            server.terminate()
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -69,41 +45,106 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def served(root: Path) -> tuple[float, float, float, float]:
-    """Seconds to the first page, to the whole list and to the list again, and MiB of the server's memory."""
-    command = [sys.executable, "-m", "holdfast", "board", str(root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
-        first_s = seconds(lambda: urlopen(address).read())
-        whole_s = seconds(lambda: urlopen(address + "runs.json").read())
-        again_s = seconds(lambda: urlopen(address + "runs.json").read())
-        with open(f"/proc/{server.pid}/status") as status:
-            peak = next(line for line in status if line.startswith("VmHWM"))
-        server.terminate()
-    return first_s, whole_s, again_s, int(peak.split()[1]) / 1024
+def cpu_s(pid: int) -> float:
+    """Of the process alone, not of those that it started."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def memory_mib(pid: int, what: str = "VmHWM") -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(what)).split()[1]) / 1024
+
+
+def browser() -> Any:
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        return None
+    from playwright.sync_api import sync_playwright
+
+    playwright = sync_playwright().start()
+    return playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+
+
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+TYPE = """() => new Promise(done => {
+  const find = document.getElementById('find'), took = [], word = 'cause:memory-leak';
+  let at = 0;
+  function one() {
+    if (at > word.length) return done(took);
+    const began = performance.now();
+    find.value = word.slice(0, at++);
+    find.dispatchEvent(new Event('input'));
+    requestAnimationFrame(() => setTimeout(() => { took.push(performance.now() - began); one(); }));
+  }
+  one();
+})"""
+EMPTY = """() => {
+  const find = document.getElementById('find'); find.value = '';
+  find.dispatchEvent(new Event('input'));
+}"""
+CURVES = """() => {
+  const live = [...document.querySelectorAll('.row.live')].slice(0, 4);
+  location.hash = '#curves=' + live.map(row => row.dataset.id);
+}"""
+
+
+def look(chromium: Any, address: str) -> tuple[Any, dict[str, float]]:
+    """A page on the board, and its times in seconds."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 860})
+    page.goto(address)
+    while not page.evaluate("document.body.dataset.complete"):
+        page.wait_for_timeout(20)
+    typed = page.evaluate(TYPE)
+    page.evaluate(EMPTY)
+    times = {
+        "paint": page.evaluate(PAINT) / 1000,
+        "rows": float(page.evaluate("document.body.dataset.painted")) / 1000,
+        "complete": float(page.evaluate("document.body.dataset.complete")) / 1000,
+        "key": max(typed) / 1000,
+    }
+    return page, times
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    count, live = (int(sys.argv[at]) if len(sys.argv) > at else usual for at, usual in ((1, 1000), (2, 20)))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "runs"
-        make_runs(root, count)
+        made = make_board(root, count, live=live)
         size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
-        lines = lambda: [overview.line(run) for run in overview.find(root)]  # noqa: E731
-        rounds = [(seconds(lines), seconds(lambda: plainly(root))) for _ in range(ROUNDS)]
-        first_s, whole_s, again_s, memory_mib = served(root)
-    ours_s, plain_s = (statistics.median(column) for column in zip(*rounds, strict=True))
-    ratios = [ours / plain for ours, plain in rounds]
-    print(f"{count} runs, {size / 2**20:.0f} MiB of records")
-    print(f"first page        {first_s:.2f} s, with the newest runs on it")
-    print(f"whole list        {whole_s:.2f} s after it, {again_s:.2f} s again")
-    print(f"server's memory   {memory_mib:.0f} MiB at its peak")
-    print(f"reading the list  {ours_s:.2f} s, plainly {plain_s:.2f} s; ours / plain "
-          f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f} in {ROUNDS} rounds)")  # fmt: skip
-    print(
-        f"this process      {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB at its peak"
-    )
+        print(f"{count} runs of which {live} are live, {size / 2**20:.0f} MiB of records")
+        writers, chromium = Writers(made[:live]), browser()
+        with served(root) as (address, _):
+            print(
+                f"first page, without a browser   {seconds(lambda: urlopen(address).read()):.2f} s after the start"
+            )
+        with served(root) as (address, pid):
+            page = None
+            if chromium is not None:
+                page, times = look(chromium, address)
+                print(f"first paint                     {times['paint']:.2f} s")
+                print(f"first runs on the page          {times['rows']:.2f} s")
+                print(f"all runs listed                 {times['complete']:.2f} s")
+                print(f"a key in the filter, slowest    {times['key'] * 1000:.0f} ms until the list fits it")
+            watch(pid, "the list open")
+            if page is not None:
+                page.evaluate(CURVES)
+                watch(pid, "the curves of 4 live runs open")
+                page.close()
+            print(f"server's memory                 {memory_mib(pid):.0f} MiB at its peak")
+            time.sleep(35)
+            watch(pid, "nobody looking")
+        writers.close()
+        if chromium is not None:
+            chromium.close()
+            os._exit(0)  # playwright's loop has no other end here
+
+
+def watch(pid: int, what: str) -> None:
+    before, began = cpu_s(pid), time.perf_counter()
+    time.sleep(WATCH_S)
+    share = (cpu_s(pid) - before) / (time.perf_counter() - began)
+    print(f"server's CPU, {what:<32} {100 * share:.1f} % of a core", flush=True)
 
 
 if __name__ == "__main__":

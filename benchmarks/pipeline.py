@@ -1,6 +1,6 @@
 """The pipeline against its peers on this machine, as ratios: one run, two cores, images of 0.5, 3 and 12 MP.
 
-    python benchmarks/pipeline.py [--torch-python PYTHON] [--rounds 9] [--json FILE]
+    python benchmarks/pipeline.py [--torch-python PYTHON] [--grain-python PYTHON] [--rounds 9] [--json FILE]
 
 The contenders take turns in short rounds, so that whatever else the machine does falls on all of them alike; the
 ratios are medians over the rounds. Beside the time on the clock stands the ratio of CPU time, which other work on
@@ -10,7 +10,10 @@ for all, without augmentation unless said. Contenders:
     tutorial          parallel map of read, decode, resize to float, divide by 255; batch; prefetch; stretches
     tutorial, padded  the same with the aspect kept (`tf.image.resize_with_pad`)
     torch             PyTorch's DataLoader, two workers, Pillow: open, convert, resize, to float (needs torch)
+    grain             Grain's MapDataset, two reading threads, OpenCV: read, resize in uint8, batch (needs grain, cv2)
     full decode       read and decode at full size on all cores, nothing else: the limit without scaled decoding
+    bound             read and decode as ours does, at a fraction, and nothing else: no arrangement of threads, resizing
+                      or batches can be faster with this decoder
     ours              the first epoch: decoded at a fraction, resized once, uint8; the aspect kept, the default
     ours, stretched   the same, stretched: a 4:3 image is decoded at twice the size for its shorter side
     ours, light       with flip, scale jitter and colour (colour is applied in the step, not here)
@@ -41,13 +44,15 @@ SIZES = {"0.5": (816, 612), "3": (2048, 1536), "12": (4000, 3000)}
 TARGET, BATCH, CORES = 512, 8, 2
 WARM = 3  # batches that are not timed: a round starts its contender anew and stops it, so that none works in another's
 TIMED = {"0.5": 24, "3": 12, "12": 6}  # batches a round
-CONTENDERS = ("tutorial", "tutorial, padded", "torch", "full decode", "ours", "ours, stretched", "ours, light",
-              "packed", "packed, light", "packed, stretched", "packed, light, stretched", "ours, device",
+CONTENDERS = ("tutorial", "tutorial, padded", "torch", "grain", "full decode", "bound", "ours", "ours, stretched",
+              "ours, light", "packed", "packed, light", "packed, stretched", "packed, light, stretched", "ours, device",
               "ours, light, device", "packed, device", "packed, light, device")  # fmt: skip
-AIMS = (("ours", "tutorial", "12", 1.6), ("packed, light", "tutorial", "12", 6.0),
-        ("packed, light", "tutorial", "3", 2.5),
-        ("ours", "tutorial", "0.5", 1.0), ("ours", "tutorial", "3", 1.0), ("ours", "torch", "0.5", 1.0),
-        ("ours", "torch", "3", 1.0), ("ours", "torch", "12", 1.0))  # fmt: skip
+AIMS = (("ours", "tutorial", "0.5", 1.6), ("ours", "tutorial", "3", 1.9), ("ours", "tutorial", "12", 1.9),
+        ("ours, light", "tutorial", "0.5", 1.5), ("ours, light", "tutorial", "3", 1.8),
+        ("ours, light", "tutorial", "12", 1.9), ("packed, light", "tutorial", "3", 2.5),
+        ("packed, light", "tutorial", "12", 6.0), ("ours", "torch", "0.5", 1.0), ("ours", "torch", "3", 1.0),
+        ("ours", "torch", "12", 1.0), ("ours", "grain", "0.5", 1.0), ("ours", "grain", "3", 1.0),
+        ("ours", "grain", "12", 1.0))  # fmt: skip
 
 
 Start = Callable[[], Iterator[Any]]
@@ -131,6 +136,43 @@ def torch_loader(paths: list[str], folder: Path) -> Start:
     return lambda: iter(loader)
 
 
+def grain_loader(paths: list[str], folder: Path) -> Start:
+    import cv2
+    import grain
+    import numpy as np
+
+    cv2.setNumThreads(1)
+
+    def load(path: str) -> Any:
+        image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR_RGB)
+        return cv2.resize(image, (TARGET, TARGET))
+
+    data = grain.MapDataset.source(paths).repeat().map(load)
+    options = grain.ReadOptions(num_threads=CORES, prefetch_buffer_size=3 * BATCH)
+    return lambda: iter(data.to_iter_dataset(options).batch(BATCH))
+
+
+def bound(paths: list[str], folder: Path) -> Start:
+    from holdfast.data.records import Dataset, ImageRef, Record
+    from holdfast.pipeline import batch_plan, dataset_columns, decode, image_bytes
+    from holdfast.pipeline.batch_threads import BatchJob, BatchThreads
+    from holdfast.pipeline.feed import Feed
+    from holdfast.pipeline.stream import Stream
+
+    records = tuple(Record(path, path, ImageRef(path)) for path in paths)
+    data = dataset_columns.columns_of(Dataset(str(folder), "made", records, ()))
+    (ratio,) = set(
+        Stream(data, Feed(TARGET, TARGET, BATCH)).one_step(0)["tiles"][:, 0, batch_plan.RATIO].tolist()
+    )
+    size = tuple(data.stored_sizes[0].tolist())
+
+    def only_decoded(at: int) -> None:
+        decode.whole(image_bytes.read(data, at % len(paths)), 0, ratio, size)
+
+    jobs = lambda: (BatchJob({}, BATCH, only_decoded) for _ in iter(int, 1))  # noqa: E731
+    return lambda: BatchThreads(jobs(), threads=CORES, ahead=3).filled()
+
+
 def ours(
     paths: list[str], folder: Path, *, light: bool, packed: bool, stretched: bool, device: bool
 ) -> Start:
@@ -150,7 +192,7 @@ def ours(
 
 
 def contender(name: str, paths: list[str], folder: Path) -> Start:
-    made = {"torch": torch_loader, "full decode": full_decode}
+    made = {"torch": torch_loader, "full decode": full_decode, "grain": grain_loader, "bound": bound}
     if name in made:
         return made[name](paths, folder)
     if "tutorial" in name:
@@ -186,11 +228,17 @@ def timed_round(start: Start, timed: int) -> tuple[float, float]:
 
 
 def cpu_seconds() -> float:
-    """Of this process and its workers."""
-    import psutil
-
-    here = psutil.Process()
-    return float(sum(sum(process.cpu_times()[:2]) for process in [here, *here.children(recursive=True)]))
+    """Of this process and its workers, which run on."""
+    ticks, waiting = 0, [os.getpid()]
+    while waiting:
+        process = Path(f"/proc/{waiting.pop()}")
+        try:
+            ticks += sum(map(int, (process / "stat").read_text().rpartition(")")[2].split()[11:13]))
+            for task in (process / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+        except OSError:  # gone meanwhile
+            continue
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 # -- the race ---------------------------------------------------------------------------------------------
@@ -246,21 +294,23 @@ class Racer:
     cpu_rates: list[float] = field(default_factory=list)
 
 
-def race(megapixels: str, names: list[str], folder: Path, torch_python: str, rounds: int) -> dict[str, Racer]:
-    ours = Host(sys.executable, [name for name in names if name != "torch"], megapixels, folder)
-    theirs = Host(torch_python, ["torch"], megapixels, folder) if "torch" in names else None
+def race(
+    megapixels: str, names: list[str], folder: Path, pythons: dict[str, str], rounds: int
+) -> dict[str, Racer]:
+    """`pythons` are the interpreters of those that do not run in this one."""
+    ours = Host(sys.executable, [name for name in names if name not in pythons], megapixels, folder)
+    others = {name: Host(pythons[name], [name], megapixels, folder) for name in names if name in pythons}
     racers = {name: Racer() for name in names}
     images = TIMED[megapixels] * BATCH
     try:
         for _ in range(rounds):
             for name, racer in racers.items():
-                seconds, cpu = (theirs if theirs and name == "torch" else ours).round(name)
+                seconds, cpu = others.get(name, ours).round(name)
                 racer.rates.append(images / seconds)
                 racer.cpu_rates.append(images / cpu)
     finally:
-        ours.stop()
-        if theirs:
-            theirs.stop()
+        for host in (ours, *others.values()):
+            host.stop()
     return racers
 
 
@@ -272,8 +322,8 @@ def ratio(racers: dict[str, Racer], name: str, over: str, *, cpu: bool = False) 
     return statistics.median(one / other for one, other in zip(*pairs[0], strict=True))
 
 
-def has_torch(python: str) -> bool:
-    return subprocess.run([python, "-c", "import torch, PIL, psutil"], capture_output=True).returncode == 0
+def has(python: str, packages: str) -> bool:
+    return subprocess.run([python, "-c", f"import {packages}"], capture_output=True).returncode == 0
 
 
 def report(megapixels: str, racers: dict[str, Racer]) -> list[dict[str, Any]]:
@@ -302,7 +352,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--torch-python", default=sys.executable, help="an interpreter that has torch, pillow, psutil"
+        "--torch-python", default=sys.executable, help="an interpreter that has torch, pillow"
+    )
+    parser.add_argument(
+        "--grain-python", default=sys.executable, help="an interpreter that has grain, opencv-python-headless"
     )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
@@ -323,14 +376,16 @@ def main() -> None:
         serve(args.serve.split(";"), paths, args.images / args.megapixels, TIMED[args.megapixels])
         return
     names = args.only.split(";") if args.only else list(CONTENDERS)
-    if "torch" in names and not has_torch(args.torch_python):
-        print("torch is not installed here: the comparison with PyTorch is LEFT OUT. To have it: python -m venv V; "
-              "V/bin/pip install torch pillow psutil; then --torch-python V/bin/python")  # fmt: skip
-        names.remove("torch")
+    pythons = {"torch": args.torch_python, "grain": args.grain_python}
+    for name, packages in (("torch", "torch, PIL"), ("grain", "grain, cv2")):
+        if name in names and not has(pythons[name], packages):
+            print(f"{name} is not installed here: the comparison with it is LEFT OUT. To have it: python -m venv V; "
+                  f"V/bin/pip install its packages ({packages}); then --{name}-python V/bin/python")  # fmt: skip
+            names.remove(name)
     rows, found = [], {}
     for megapixels in [args.megapixels] if args.megapixels else SIZES:
         generate(args.images, megapixels, counts[megapixels])
-        found[megapixels] = race(megapixels, names, args.images, args.torch_python, args.rounds)
+        found[megapixels] = race(megapixels, names, args.images, pythons, args.rounds)
         rows += report(megapixels, found[megapixels])
     print()
     for name, over, megapixels, aim in AIMS:

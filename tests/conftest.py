@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.browser import chromium, tab  # noqa: F401  # fixtures of the tests of pages
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+# What the user's own commands have cached (plans, compiled steps, images) answers no test. Workers share one folder.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="holdfast-tests-cache-")
+
+
+def pytest_unconfigure() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+
 
 # A shell that starts the tests in the background, or under nohup, has these ignored, and a program inherits that:
 # Ctrl-C and hang-up would then do nothing in the programs under test.

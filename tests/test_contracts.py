@@ -20,6 +20,9 @@ SOURCE = ROOT / "src" / "holdfast"
 COLD = (
     "errors",
     "atomic_write",
+    "regular_file",
+    "secret_text",
+    "terminal_text",
     "units",
     "stderr",
     "subprocess_json",
@@ -33,6 +36,8 @@ COLD = (
     "supervise",
     "explain",
     "report",
+    "notify",
+    "board",
     "cli",
     "__main__",
     "__init__",
@@ -91,6 +96,32 @@ def test_no_cold_module_loads_anything_heavy() -> None:
     loaded = loaded_by("import importlib; [importlib.import_module(name) for name in " + repr(names) + "]")
     assert len(names) > 20
     assert heavy(loaded) == []
+
+
+#: What only the TensorFlow backend loads; of the export, which TensorFlow does, nothing is on the way of JAX.
+ON_TENSORFLOW = {"step/tensorflow_step.py", "step/tensorflow_mirrored.py"}
+
+
+def test_only_the_tensorflow_step_imports_tensorflow_when_it_is_loaded() -> None:
+    """Elsewhere it is imported in functions of the TensorFlow backend, or in the user's process by the probe."""
+    found = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        for line in path.read_text().splitlines()
+        if line.startswith(("import tensorflow", "from tensorflow"))
+    }
+    assert found == ON_TENSORFLOW
+
+
+def test_what_jax_needs_is_loaded_without_tensorflow() -> None:
+    """The trainer, its step, evaluation and prediction, with TensorFlow out of reach; Keras itself asks for it too."""
+    modules = loaded_by(
+        "import os; os.environ['KERAS_BACKEND'] = 'jax'; sys.modules['tensorflow'] = None; "
+        "import holdfast.train.training_run, holdfast.train.lr_range.lr_find_process, holdfast.step.jax_step, "
+        "holdfast.step.jax_distributed, holdfast.detectors.inference, holdfast.memory.estimate.cpu_trial, "
+        "holdfast.evaluate.coco_metrics, holdfast.pipeline.speed"
+    )
+    assert "jax" in modules and not [name for name in modules if name.startswith("tensorflow.")]
 
 
 def test_help_imports_little() -> None:

@@ -43,6 +43,13 @@ def test_an_exception_that_leaves_the_block_is_passed_on_and_recorded(tmp_path: 
     assert (ended.exit_code, ended.signal) == (1, None)
 
 
+def test_a_short_block_is_timed_from_its_first_line(tmp_path: Path) -> None:
+    """The companion process starts while the block runs already."""
+    run("import holdfast, time\nwith holdfast.watch('r', quiet=True): time.sleep(0.3)", tmp_path)
+    (ended,) = [event for event in events(tmp_path / "r") if isinstance(event, AttemptEnded)]
+    assert ended.duration_s >= 0.3
+
+
 def test_a_process_that_is_killed_inside_the_block_is_recorded_as_gone(tmp_path: Path) -> None:
     code = "import holdfast, time\nwith holdfast.watch('r'): print(1, flush=True); time.sleep(600)"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE)
@@ -66,3 +73,21 @@ def test_under_holdfast_run_the_block_adds_nothing(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "None\n")
     assert not (tmp_path / "inner").exists()
+
+
+def test_one_block_after_another_in_one_process(tmp_path: Path) -> None:
+    code = (
+        "import holdfast\n"
+        "for name in ('a', 'b'):\n"
+        "    with holdfast.watch(name, quiet=True) as block:\n"
+        "        with holdfast.watch('inner') as inner: assert inner.folder is None\n"
+        "    print(block.folder, block.verdict.outcome)\n"
+    )
+    done = run(code, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "a finished\nb finished\n"), done.stderr
+    assert '"outcome": "finished"' in (tmp_path / "b/verdict.json").read_text()
+
+
+def test_the_exception_that_left_the_block_is_the_cause(tmp_path: Path) -> None:
+    done = run("import holdfast\nwith holdfast.watch('r'): {}['no']", tmp_path)
+    assert "verdict[script-error]: KeyError" in done.stderr

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: public name -> the module that defines it
 _PUBLIC = {
     "HoldfastError": "holdfast.errors",
+    "KerasCallback": "holdfast.callbacks.keras_callback",
+    "LightningCallback": "holdfast.callbacks.lightning_callback",
+    "load_ipython_extension": "holdfast.notebook",
+    "unload_ipython_extension": "holdfast.notebook",
     "watch": "holdfast.notebook",
 }
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # of run folders: they hold commands, output and source
 _TRIES = 16  # 64 random bits: a second try is luck or somebody's aim, and a tenth is neither
 _NO_FSYNC = (
     errno.EINVAL,
@@ -22,18 +23,53 @@ _NO_FSYNC = (
 )  # file systems that do not know it; the rename still holds
 
 
-def write_text(path: Path, text: str, *, errors: str = "strict", sync: bool = True) -> None:
+def write_text(
+    path: Path, text: str, *, errors: str = "strict", sync: bool = True, private: bool = False
+) -> None:
     """In UTF-8, whatever the locale."""
-    write_bytes(path, text.encode("utf-8", errors), sync=sync)
+    write_bytes(path, text.encode("utf-8", errors), sync=sync, private=private)
 
 
-def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
-    with replacing(path, sync=sync) as file:
+def write_bytes(path: Path, data: bytes, *, sync: bool = True, private: bool = False) -> None:
+    with replacing(path, sync=sync, private=private) as file:
         file.write(data)
 
 
+def open_private(path: str | os.PathLike[str], flags: int) -> int:
+    """A file of a run folder, made where it is not there: for its owner alone, and never through a link or a FIFO."""
+    return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, PRIVATE_FILE)
+
+
+def make_private_folder(path: Path) -> None:
+    """With what is above it, which gets the usual mode; a folder that is there keeps its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+
+
+def random_sibling(path: Path) -> Path:
+    """A hidden name beside `path` that nobody can know beforehand, for what is renamed to it when it is whole."""
+    return _temporary(path)
+
+
+def temporary_folder() -> Path:
+    """The folder for temporary files. `tempfile` raises where none takes one now, as on a full disk."""
+    import tempfile  # loads much that the user's process need not
+
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError:
+        return Path(os.environ.get("TMPDIR") or "/tmp")
+
+
+def try_to_write(folder: Path) -> None:
+    """OSError where the folder takes no files: permissions alone say yes to root where a file system says no."""
+    tried = _temporary(folder / "try")
+    os.close(os.open(tried, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, PRIVATE_FILE))
+    os.unlink(tried)
+
+
 @contextlib.contextmanager
-def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, sync: bool = True, private: bool = False) -> Iterator[BinaryIO]:
     """A file to write into; at the end of the block it takes the place of `path`, after an error nothing does.
 
     Without `sync` a power cut may leave an empty file: for what is written often, or by those who must not wait for a
@@ -41,7 +77,7 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     """
     temporary: Path | None = None
     try:
-        fd, temporary = _new_file(path)
+        fd, temporary = _new_file(path, PRIVATE_FILE if private else 0o666)
         with os.fdopen(fd, "wb") as file:
             yield file
             file.flush()
@@ -58,13 +94,13 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
         raise
 
 
-def _new_file(path: Path) -> tuple[int, Path]:
+def _new_file(path: Path, mode: int) -> tuple[int, Path]:
     """Opened by O_EXCL, which takes no name that exists, as a link neither. The mode is the umask's to narrow."""
     for _ in range(_TRIES):
         temporary = _temporary(path)
         with contextlib.suppress(FileExistsError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            return os.open(temporary, flags, 0o666), temporary
+            return os.open(temporary, flags, mode), temporary
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
 

@@ -188,6 +188,21 @@ class AlreadyThere(FileError):
     advice = "choose another name"
 
 
+# -- weights -------------------------------------------------------------------------------------
+
+
+class WeightsDoNotFit(HoldfastError):
+    """A file of weights belongs to another network."""
+
+    slug = "weights-do-not-fit"
+
+
+class DownloadBlocked(HoldfastError):
+    """Weights had to be fetched and could not be."""
+
+    slug = "download-blocked"
+
+
 # -- runs ---------------------------------------------------------------------------------------
 
 
@@ -235,7 +250,7 @@ class DataError(HoldfastError):
 
 class UnknownFormat(DataError):
     slug = "unknown-format"
-    advice = "use a supported format: COCO, VOC, YOLO, CSV, labelme or TFRecord"
+    advice = "use a format that is read: `holdfast check --help` lists them"
 
 
 class UnreadableAnnotation(DataError):

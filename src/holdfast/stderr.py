@@ -6,6 +6,8 @@ import contextlib
 import os
 import sys
 
+from holdfast.terminal_text import encodable, visible
+
 
 def print_line(text: str) -> None:
     """Writes `text` and a newline to standard error. Errors are ignored.
@@ -18,9 +20,11 @@ def print_line(text: str) -> None:
         try:
             descriptor = stream.fileno()
         except (OSError, ValueError):
-            stream.write(f"{text}\n")
+            stream.write(f"{visible(text)}\n")
             stream.flush()
             return
-        data = f"{text}\n".encode(stream.encoding or "utf-8", "backslashreplace")
+        encoding = stream.encoding or "utf-8"
+        shown = encodable(visible(text, colours=stream.isatty()), encoding)
+        data = f"{shown}\n".encode(encoding, "backslashreplace")
         while data:
             data = data[os.write(descriptor, data) :]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.commands.demo_command import FAILURE, Demo
 from holdfast.cli.demo import injected_failures as failures
+from holdfast.cli.demo.demo_command import FAILURE, Demo
 from holdfast.cli.main import main
 from holdfast.errors import HoldfastError
 from holdfast.journal.beats import BeatReader
@@ -108,7 +108,7 @@ def test_a_training_that_ends_before_it_is_broken(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_demo_with_a_word(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from holdfast.cli.commands import demo_command as demo\n"
+        "from holdfast.cli.demo import demo_command as demo\n"
         "demo.Demo.make_data = lambda self: os.kill(os.getpid(), signal.SIGINT) or signal.pause()\n"
         "from holdfast.cli.main import main\n"
         f"sys.exit(main(['demo', '--folder', {str(tmp_path / 'd')!r}]))\n"

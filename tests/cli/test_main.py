@@ -39,7 +39,10 @@ def test_every_command_of_the_table_has_its_file_and_its_help(
 
 
 def test_every_command_file_is_in_the_table() -> None:
-    files = {path.stem for path in (Path(cli.__file__).parent / "commands").glob("[a-z]*.py")}
+    folders = {command.folder for command in cli.COMMANDS}
+    files = {
+        path.stem for folder in folders for path in (Path(cli.__file__).parent / folder).glob("*_command.py")
+    }
     assert files == {command.module.rpartition(".")[2] for command in cli.COMMANDS}
 
 

@@ -34,3 +34,16 @@ def test_output_that_utf8_has_not_is_no_reason_for_no_report(theirs: Path) -> No
     (theirs / "output.log").write_bytes(b"caf\xe9 \xff\n")
     assert cli.main(["report", str(theirs)]) == ExitCode.FINE
     assert "Holdfast</title>" in (theirs / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_may_not_be_written_to_is_no_dead_end(
+    theirs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("holdfast.atomic_write.write_text", refuse)
+    assert cli.main(["report", str(theirs)]) == ExitCode.COULD_NOT
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("error[permission-denied]: permission denied: ")
+    assert f"change holdfast report {theirs} --output report.html writes it here" in said

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.util
 import json
 import os
 import random
@@ -29,29 +30,14 @@ from holdfast.data.reading.load import read
 from holdfast.data.records import Box, Dataset, ImageRef, Record
 from holdfast.data.writing.convert import ConvertOptions, write
 from holdfast.errors import HoldfastError
+from tests.fuzz.mutations import cut, flip, stuff
 
 from . import made
+from . import test_listed_formats as listed
 
 ADDRESS_SPACE = 6 << 30
 CASE_LIMIT_S = 60
 Mutation = Callable[[random.Random, bytes], bytes]
-
-
-def flip(rng: random.Random, data: bytes) -> bytes:
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 4, 32))):
-        if out:
-            out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
-    return bytes(out)
-
-
-def cut(rng: random.Random, data: bytes) -> bytes:
-    return data[: rng.randrange(max(1, len(data)))]
-
-
-def stuff(rng: random.Random, data: bytes) -> bytes:
-    place = rng.randrange(len(data) + 1)
-    return data[:place] + rng.randbytes(rng.choice((1, 16, 4000))) + data[place:]
 
 
 def repeat(rng: random.Random, data: bytes) -> bytes:
@@ -196,6 +182,16 @@ def seeds(folder: Path) -> list[Path]:
             "imageWidth": 40,
         }
         (folder / "labelme" / f"{record.id}.json").write_text(json.dumps(document))
+    for name, files in listed.ALL.items():
+        listed.put(folder / name, **files)
+        made_here.append(folder / name)
+    if importlib.util.find_spec("pyarrow"):
+        listed.parquet(
+            folder / "parquet" / "data" / "train-00000-of-00001.parquet",
+            {"image": listed.cells(2), "objects": [{"bbox": [[1.0, 2.0, 9.0, 8.0]], "category": [0]}] * 2},
+            {"image": {"_type": "Image"}, "objects": {"bbox": {}, "category": listed.CLASS}},
+        )
+        made_here.append(folder / "parquet")
     return made_here
 
 
@@ -203,7 +199,7 @@ def one(rng: random.Random, dataset: Path, work: Path) -> tuple[str, str]:
     """Mutate one file of a copy and check it: what came of it, and a description."""
     files = sorted(path for path in dataset.rglob("*") if path.is_file() and path.suffix != ".sqlite")
     victim = rng.choice(files)
-    is_image = victim.suffix in (".jpg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tfrecord")
+    is_image = victim.suffix in (".jpg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tfrecord", ".parquet")
     mutation = rng.choice(IMAGE if is_image else TEXT)
     data = mutation(rng, victim.read_bytes())
     copy = work / "case"

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.data.checking.check_text import as_text
 from holdfast.data.checking.dataset_check import DatasetPart, Report, check
+from holdfast.data.findings import DataFinding, FindingPlace
 
 from . import made
 
@@ -30,6 +32,13 @@ def test_a_clean_dataset_has_no_findings(tmp_path: Path) -> None:
     report = checked(made.clean_voc(tmp_path / "d"))
     assert (report.images, report.boxes, report.classes) == (24, 24, ("cat", "dog"))
     assert report.findings == ()
+
+
+def test_a_file_is_named_once_for_all_that_is_wrong_in_it() -> None:
+    places = (FindingPlace("d", "'cat' has 1 box"), FindingPlace("d", "'dog' has 2 boxes"))
+    rare = DataFinding("rare-class", "warning", 2, places, "collect more examples")
+    shown = as_text(Report("d", 3, 3, ("cat", "dog"), (rare,))).splitlines()
+    assert shown[3:6] == ["  found   d", "          'cat' has 1 box", "          'dog' has 2 boxes"]
 
 
 def boxed(folder: Path, *corners: float, name: str = "cat") -> None:

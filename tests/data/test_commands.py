@@ -65,7 +65,7 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
             ["data", "convert", "set", "set/x", "--to", "coco"],
             "source and destination are inside one another",
         ),
-        (["data", "convert", "set", "x", "--to", "yolov8"], "'yolov8' is not a format that is written"),
+        (["data", "convert", "set", "x", "--to", "yolov8"], "--to: unknown value 'yolov8'"),
         (["data", "inspect", "set", "--out", "a.pbtxt"], "nothing is overwritten unasked"),
         (["data", "repair", "set", "empty/../set"], "source and destination are inside one another"),
     ],
@@ -97,7 +97,7 @@ def test_convert_repair_and_inspect_say_what_they_did(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == (
         "good: 23 images and 23 boxes\n"
         "       1 left out  box (zero-area-box)\n"
-        "       1 left out  image and 1 boxes (unreadable-image)\n"
+        "       1 left out  image and 1 box (unreadable-image)\n"
         "all changes are listed in good/changes.csv\n"
     )
     assert main(["data", "convert", "good", "shards", "--to", "tfrecord", "--shards", "2", "--json"]) == 0

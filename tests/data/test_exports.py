@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -312,12 +313,19 @@ def test_a_folder_inside_that_may_not_be_read_is_named(
 
 
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
-    staging = Staging(str(tmp_path / "copy"), {})
-    (staging.folder / ".5-writing").symlink_to("/dev/full")
-    with pytest.raises(OSError) as caught:
-        staging.write("a.jpg", b"x" * 10)
-    told = of_os(caught.value)
-    assert told.slug == "disk-full" and told.where == str(tmp_path / "copy.partial" / "a.jpg")
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], check=False)
+    if mounted.returncode:
+        pytest.skip("tmpfs cannot be mounted here")
+    try:
+        staging = Staging(str(small / "copy"), {})
+        with pytest.raises(OSError) as caught:
+            staging.write("a.jpg", b"x" * 100_000)
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    error = of_os(caught.value)
+    assert error.slug == "disk-full" and error.where == str(small / "copy.partial" / "a.jpg")
 
 
 @pytest.mark.parametrize("name", ["train.tfrecord.gz", "train.json.gz"])

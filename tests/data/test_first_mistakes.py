@@ -156,7 +156,7 @@ def test_the_folder_of_the_runs_is_not_one_of_them(
         "  change  give one of them: runs/train-2",
     ]
     assert _said(["report", "runs/tran-1"], capsys)[2:] == [
-        "  found   the nearest beside it is runs/train-1",
+        "  found   the nearest is runs/train-1",
         "  change  give runs/train-1",
     ]
     (tmp_path / "a.toml").write_text("")

@@ -10,7 +10,7 @@ import pytest
 from holdfast.data.reading.detect_format import open_sources
 from holdfast.data.reading.load import parse_all, read
 from holdfast.data.records import Box, Record
-from holdfast.errors import DataError, PathMissing, UnknownFormat, UnreadableAnnotation
+from holdfast.errors import DataError, HoldfastError, PathMissing, UnknownFormat, UnreadableAnnotation
 
 from . import made
 
@@ -311,3 +311,11 @@ def test_one_file_says_nothing_of_the_images_around_it(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"shapes": [], "imagePath": "a.jpg", "points": []}))
     assert [record.file_name for record in read(str(tmp_path / "a.json")).records] == ["a.jpg"]
     assert [record.file_name for record in read(str(tmp_path)).records] == ["a.jpg", "b.jpg"]
+
+
+def test_a_text_of_many_numbers_and_a_word_is_no_yolo(tmp_path: Path) -> None:
+    """Read at once: a pattern in which a number can be read in several ways would take for ever."""
+    (tmp_path / "notes.txt").write_text("0 " + "123456 " * 60 + "x\n")
+    (tmp_path / "a.jpg").write_bytes(made.image())
+    with pytest.raises(HoldfastError):
+        read(str(tmp_path))

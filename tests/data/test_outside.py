@@ -11,11 +11,12 @@ import pytest
 
 from holdfast.cli import main as cli
 from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.formats import WRITABLE_FORMATS
 from holdfast.data.image_header import HEAD_BYTES, begins_an_image
 from holdfast.data.outside import without_other_files
 from holdfast.data.reading.load import read
 from holdfast.data.records import ImageRef, Record
-from holdfast.data.writing.convert import WRITABLE_FORMATS, ConvertOptions, convert
+from holdfast.data.writing.convert import ConvertOptions, convert
 from holdfast.data.writing.repair import repair
 from holdfast.errors import DataError, ExitCode
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.data.formats import WRITABLE_FORMATS
 from holdfast.data.reading.load import read
 from holdfast.data.records import Box, Dataset, ImageRef, Record
-from holdfast.data.writing.convert import WRITABLE_FORMATS, ConvertOptions, convert, write
+from holdfast.data.writing.convert import ConvertOptions, convert, write
 
 from . import made
 

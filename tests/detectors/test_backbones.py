@@ -5,8 +5,8 @@ from keras import ops
 
 from holdfast.detectors.backbones.backbone import build_backbone, vgg16_reduced
 from holdfast.detectors.backbones.blocks import to_caffe, to_minus_one_and_one
-from holdfast.detectors.backbones.imagenet_weights import WeightsDoNotFit, find_file
-from holdfast.errors import PathMissing
+from holdfast.detectors.backbones.imagenet_weights import find_file
+from holdfast.errors import PathMissing, WeightsDoNotFit
 from tests import real_data
 
 pytestmark = pytest.mark.hot
@@ -54,6 +54,7 @@ def test_weights_that_are_not_there(tmp_path):
     with pytest.raises(PathMissing) as caught:
         find_file(str(tmp_path / "none.h5"), "resnet50")
     assert "the weights for resnet50 are not there" in caught.value.what
+    assert "torchvision's trained detectors are called coco, coco-v2, coco-320" in caught.value.change
     (tmp_path / "vgg16_notop.h5").write_bytes(b"")
     with pytest.raises(PathMissing) as caught:
         find_file(str(tmp_path), "resnet50")

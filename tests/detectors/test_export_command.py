@@ -33,7 +33,8 @@ def test_a_saved_model_takes_an_image_of_any_size(model, image, tmp_path, capsys
     boxes = found["boxes"].numpy()[found["classes"].numpy() >= 0]
     assert boxes.max(axis=0)[2] <= 60
     assert boxes.max(axis=0)[3] <= 80
-    # A file shrinks as `predict` does; of JPEGs, which other decoders decode otherwise, test_overfit.py has more.
+    # A file shrinks as `predict` does, but for the last grey level: the best scores of noise are all 1.0, in any
+    # order. Of JPEGs, which other decoders decode otherwise, test_overfit.py has more.
     others = []
     for width, height in ((96, 96), (181, 140)):
         small = np.random.default_rng(width).integers(0, 256, (9, 9, 3)).astype(np.uint8)
@@ -44,8 +45,10 @@ def test_a_saved_model_takes_an_image_of_any_size(model, image, tmp_path, capsys
     for other, row in zip(others, rows, strict=True):
         assert row["file"] == str(other)
         found = loaded.serve(np.asarray(Image.open(other)))
-        assert row["detections"][0]["class"] == ("cat", "dog")[int(found["classes"][0])]
-        np.testing.assert_allclose(found["boxes"][0], row["detections"][0]["box"], atol=0.1)
+        for detection in row["detections"][:3]:
+            same_class = found["classes"].numpy() == ("cat", "dog").index(detection["class"])
+            beside = np.abs(found["boxes"].numpy()[same_class] - detection["box"]).max(axis=1)
+            assert beside.min() < 0.5
     assert main(["export", str(model), "--to", "saved_model", "--out", str(out)]) == 2
     assert "would overwrite" in capsys.readouterr().err
 

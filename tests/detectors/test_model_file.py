@@ -1,14 +1,15 @@
+import json
+
 import numpy as np
 import pytest
 from keras import ops
 
 from holdfast.detectors.anchors.anchor_defaults import shapes_of
-from holdfast.detectors.backbones.imagenet_weights import WeightsDoNotFit
 from holdfast.detectors.build import build
-from holdfast.detectors.model_file import NotAModelFile, _at_input, fine_tune, load, save
+from holdfast.detectors.model_file import SPEC_NAME, NotAModelFile, _at_input, fine_tune, load, save
 from holdfast.detectors.model_paths import initial_model, read_spec
 from holdfast.detectors.spec import DetectorSpec
-from holdfast.errors import OutOfRange, PathMissing
+from holdfast.errors import OutOfRange, PathMissing, WeightsDoNotFit
 from tests.detectors.detector_gradients import small_batch
 
 pytestmark = pytest.mark.hot
@@ -58,13 +59,24 @@ def test_the_same_classes_keep_everything_and_computing_is_as_the_recipe_says(sa
 
 
 def test_as_many_other_classes_remake_the_heads_though_their_shape_fits(saved):
-    other, fit = fine_tune(saved[0], ("b", "a"))
+    other, fit = fine_tune(saved[0], ("c", "d"))
     assert fit.fresh[0] == "class_out_0/out/kernel: for other classes in the file (a, b)"
     assert len(fit.fresh) == 12
     before = {variable.path: ops.convert_to_numpy(variable) for variable in saved[1].variables}
     after = {variable.path: ops.convert_to_numpy(variable) for variable in other.variables}
     assert (before["class_out_0/out/kernel"] != after["class_out_0/out/kernel"]).any()
     np.testing.assert_array_equal(before["box_out_0/out/kernel"], after["box_out_0/out/kernel"])
+
+
+def test_a_class_keeps_its_numbers_by_its_name_in_another_order(saved):
+    other, fit = fine_tune(saved[0], ("b", "x", "a"))
+    assert (fit.fresh, len(fit.carried), fit.known_classes) == ((), 12, ("b", "a"))
+    assert fit.summary().splitlines()[1] == "  12 heads keep what they learned about b, a"
+    before = {variable.path: ops.convert_to_numpy(variable) for variable in saved[1].variables}
+    after = {variable.path: ops.convert_to_numpy(variable) for variable in other.variables}
+    old = before["class_out_0/out/kernel"].reshape(576, 6, 3)  # a, b, background
+    new = after["class_out_0/out/kernel"].reshape(576, 6, 4)
+    np.testing.assert_array_equal(new[..., [2, 0, 3]], old)
 
 
 def test_fitted_anchors_grow_with_the_input_and_need_its_levels(tmp_path):
@@ -138,3 +150,15 @@ def test_settings_that_do_not_exist():
     )
     with pytest.raises(OutOfRange):
         build(DetectorSpec("ssd", "mobilenet_v2", ("a",), (32, 96)))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"input": [10**9, 10**9]}, {"options": [["rpn_channels", 2**31]]}, {"options": [["x", float("nan")]]}],
+)
+def test_a_description_without_bounds_is_refused_before_a_network_is_built(tmp_path, spec):
+    content = {"detector": "ssd", "backbone": "mobilenet_v2", "classes": ["a"], "input": [320, 320], **spec}
+    np.savez(tmp_path / "model.npz", **{SPEC_NAME: np.frombuffer(json.dumps(content).encode(), np.uint8)})
+    with pytest.raises(NotAModelFile) as refused:
+        load(tmp_path / "model.npz")
+    assert "a detector with a setting of" in refused.value.found[0]

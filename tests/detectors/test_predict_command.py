@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from holdfast.cli.commands.predict_command import draw
-from holdfast.cli.image_arguments import find_images
+from holdfast.cli.image_arguments import find_images, image_names
 from holdfast.cli.main import main
 from holdfast.errors import PathMissing
 from tests.data import made
@@ -69,7 +69,7 @@ def test_sixteen_bits_are_drawn_by_their_high_byte(format, mode, tmp_path):
     path = tmp_path / f"a.{format.lower()}"
     path.write_bytes(made.sixteen_bits(format=format, mode=mode))
     (tmp_path / "drawn").mkdir()
-    assert Image.open(draw(path, [], tmp_path / "drawn")).tobytes() == made.high_bytes().tobytes()
+    assert Image.open(draw(str(path), [], tmp_path / "drawn")).tobytes() == made.high_bytes().tobytes()
 
 
 def test_one_image_is_the_same_alone_and_in_a_batch(model, predicted, capsys):
@@ -118,6 +118,22 @@ def test_what_is_not_there(tmp_path, capsys):
     assert "is not a detector that Holdfast saved" in capsys.readouterr().err
     with pytest.raises(PathMissing):
         find_images([str(tmp_path / "*.jpg")])
+
+
+def test_images_behind_a_url_are_found_as_on_a_disk(tmp_path, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    for name in ("b.PNG", "a.jpg", "in/c.jpeg", "labels.csv"):
+        fsspec.filesystem("memory").pipe_file(f"/shop/{name}", b"bytes")
+    everything = [f"memory://shop/{name}" for name in ("a.jpg", "b.PNG", "in/c.jpeg")]
+    assert image_names(["memory://shop"]) == everything
+    assert [name.rpartition("/")[2] for name in image_names(["memory://shop/*.jpg"])] == ["a.jpg"]
+    (tmp_path / "d.png").write_bytes(b"")
+    assert image_names(["memory://shop/a.jpg", str(tmp_path)]) == [
+        "memory://shop/a.jpg",
+        str(tmp_path / "d.png"),
+    ]
+    with pytest.raises(PathMissing, match="no images found"):
+        image_names(["memory://shop/nothing"])
 
 
 def test_eval_wants_two_files_or_a_model_and_data(capsys):

@@ -1,7 +1,8 @@
 """The code blocks of README and docs, and how each is tried.
 
 The words after the language say how: nothing means now and quickly; `slow` in `make proof` alone; `fails` when an
-exit code of 1 is part of what is shown; `server` for a command that serves until Ctrl-C; `norun: REASON` for the few
+exit code of 1 is part of what is shown; `server` for a command that serves until Ctrl-C; `elsewhere: FILE` names the
+test that tries it; `norun: REASON` for the few
 that cannot be tried at all. A block without a language that has something to type in it is tried as `sh slow`.
 """
 
@@ -12,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-SHELL, DATA, TEXT = ("sh", "console"), ("toml", "json"), ("", "text", "csv", "ini")
-MODES = ("", "slow", "fails", "server", "norun")
+SHELL, DATA, TEXT = ("sh", "console"), ("toml", "json", "yaml"), ("", "text", "csv", "ini")
+MODES = ("", "slow", "fails", "server", "norun", "elsewhere")
 _COMMAND = re.compile(r"^(\$ |(holdfast|make|pip|python) )")
 
 

@@ -52,7 +52,7 @@ def test_what_a_page_says_to_type_works(page: str, folder: Path) -> None:
 def test_what_takes_longer_works_too(page: str, trained: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(trained, tmp_path / "here", symlinks=True))
     for block in _of(page):
-        if block.mode != "norun":
+        if block.mode not in ("norun", "elsewhere"):
             _try(block, folder, timeout_s=900)
 
 
@@ -105,7 +105,13 @@ def _serve(block: Block, folder: Path) -> None:
 def test_a_block_is_of_a_known_kind(block: Block) -> None:
     assert block.language in (*SHELL, *DATA, *TEXT, "python"), block.name
     assert block.mode in MODES, f"{block.name}: {block.mode}"
-    assert bool(block.reason) == (block.mode == "norun"), f"{block.name}: norun, and only norun, has a reason"
+    explained = block.mode in ("norun", "elsewhere")
+    assert bool(block.reason) == explained, (
+        f"{block.name}: norun and elsewhere, and only these, have a reason"
+    )
+    assert block.mode != "elsewhere" or (ROOT / block.reason).exists(), (
+        f"{block.name}: there is no {block.reason}"
+    )
     assert not block.hides_a_command, f"{block.name} has a command in it: mark it as sh"
 
 

@@ -47,6 +47,35 @@ def weights_of_something_else() -> str:
     raise AssertionError
 
 
+@MISTAKES.add("weights-unreadable")
+def import_of_a_pickle_that_runs_code() -> str:
+    write({"model.pth": b"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R."})
+    return "import model.pth"
+
+
+@MISTAKES.add("not-a-pipeline-config")
+def import_of_an_unfinished_config() -> str:
+    write({"pipeline.config": "model {\n  ssd {\n    num_classes: 3\n  }\n"})
+    return "import pipeline.config"
+
+
+@MISTAKES.add("bad-checkpoint")
+def import_of_a_damaged_checkpoint() -> str:
+    from holdfast.weights_import.object_detection_api.tensor_bundle import open_bundle
+
+    write({"ckpt-0.index": b"no table" * 20, "ckpt-0.data-00000-of-00001": b""})
+    open_bundle(Path("ckpt-0"))
+    raise AssertionError
+
+
+@MISTAKES.add("cluster-not-ready")
+def a_node_of_the_ray_cluster_with_an_older_version() -> str:
+    from holdfast.data.workers.ray_cluster import _refuse_other_version
+
+    _refuse_other_version({"NodeManagerHostname": "node-2"}, {"holdfast": "0.1.0", "files": {}})
+    raise AssertionError
+
+
 @MISTAKES.add("download-blocked")
 def no_imagenet_weights_for_this_backbone() -> str:
     from holdfast.detectors.backbones.backbone import build_backbone
@@ -106,7 +135,9 @@ def plan_with_a_broken_installation() -> Printed:
     write(
         {"broken/keras/__init__.py": "raise ImportError('libcudart.so.13: cannot open shared object file')"}
     )
-    return python("-m", "holdfast", "plan", "images", "--gpu", "t4", environment=first_on_the_path("broken"))
+    nothing_planned_before = {"XDG_CACHE_HOME": "cache"}
+    environment = first_on_the_path("broken") | nothing_planned_before
+    return python("-m", "holdfast", "plan", "images", "--gpu", "t4", environment=environment)
 
 
 @MISTAKES.add("undecodable-image", hide={r"(?m)^[^e].*\n(?=error)": ""})

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import settings
+from holdfast.board.board_memory import BoardMemory
+from holdfast.cli.damaged_run import reading_run
 from holdfast.journal import events as ev
 from tests.errors.mistakes import Mistake, Mistakes, Printed, as_another_user, error_of, python, write
 from tests.explain import learning_runs
@@ -27,6 +29,20 @@ def earlier_run(name: str) -> None:
     write({"images/readme.md": "", f"{name}/journal.jsonl": "", f"{name}/checkpoints/step-3/meta.json": ""})
     recipe = settings.resolve({"data": {"train": "images"}, "train": {"batch": 8}})
     write({f"{name}/recipe.toml": settings.to_toml(recipe)})
+
+
+@MISTAKES.add("board-memory-damaged")
+def list_of_archived_runs_that_is_not_json() -> str:
+    write({"state/board.json": "{"})
+    BoardMemory(Path("state/board.json")).archive(["runs/a"], back=False, now=1.0)
+    raise AssertionError
+
+
+@MISTAKES.add("damaged-run", hide={r"\(at .*?\)": "(at …)"})
+def records_of_a_run_with_a_value_of_another_kind() -> str:
+    with reading_run(Path("runs/a")):
+        float("many")
+    raise AssertionError
 
 
 @MISTAKES.add("already-there")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSna
 from holdfast.journal.writer import JournalWriter
 from holdfast.report import wording
 from holdfast.report.comparison import since_last_good
+from holdfast.report.verdict_json import as_json
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -207,7 +209,10 @@ class Run:
     # -- what is found ----------------------------------------------------------------------------
 
     def verdict(self) -> Verdict:
-        return explain(self.path, now=NOW, compare=False)
+        """Every sentence of it has its words and its values, whatever the test looks at."""
+        found = explain(self.path, now=NOW, compare=False)
+        assert wording.UNWORDED not in json.dumps(as_json(found))
+        return found
 
     def first(self) -> Finding:
         return self.verdict().findings[0]
@@ -231,6 +236,24 @@ def _process_ran(process: ProcessStacks, seconds: int) -> ProcessStacks:
     from dataclasses import replace
 
     return replace(process, threads=[_ran(thread, seconds) for thread in process.threads])
+
+
+def at_hand(
+    run: Run,
+    path: str,
+    *,
+    missing: str = "the directory at the end of the archive is missing",
+    function: str = "load",
+    code: str = "z = np.load(path)",
+    frames: tuple[str, ...] = (),
+) -> None:
+    """np.load, or the given frames of a library, failed on this file; by its format it ends too early."""
+    inner = frames or ("numpy/lib/_npyio_impl.py:471 load", "zipfile.py:1369 _RealGetContents")
+    run.raised(
+        "BadZipFile", "File is not a zip file", user_line="train.py:9", user_code=code,
+        frames=["train.py:73 <module>", "train.py:55 main", f"train.py:9 {function}", *inner],
+    )  # fmt: skip
+    run.probe(ev.AtHandSeen(files=[{"path": path, "bytes": 900, "missing": missing}]))
 
 
 # -- threads ------------------------------------------------------------------------------------

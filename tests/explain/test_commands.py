@@ -41,6 +41,36 @@ def test_no_run_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.startswith("error[path-missing]: there is no run at")
 
 
+def test_a_name_alone_is_looked_for_below_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Run(tmp_path / "runs" / "train-1").ended(0)
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "train-1"]) == 2
+    assert capsys.readouterr().err.endswith("change  give runs/train-1\n")
+    assert main(["compare", "runs/train-1", "trian-1"]) == 2
+    assert capsys.readouterr().err.endswith("change  give runs/train-1\n")
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "vitals.jsonl", "beats", "verdict.json"])
+def test_a_file_of_a_run_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    run = Run(tmp_path / "train-1")
+    run.ended(0)
+    (run.path / name).touch()
+    assert main(["explain", str(run.path / name)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith(f"error[not-a-log]: {name} is one of the records of the run train-1")
+    assert said.endswith(f"change holdfast explain {run.path}")
+
+
+def test_a_program_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.py").write_text("import keras\nprint('loss', 1)\n")
+    assert main(["explain", str(tmp_path / "train.py")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error[not-a-log]: train.py is a program, and not what it printed")
+    assert "holdfast run -- python" in said
+
+
 def test_causes_lists_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["causes"]) == 0
     text = capsys.readouterr().out
@@ -84,6 +114,8 @@ def test_explain_reads_standard_input(
     [
         (b"", "train.log is empty"),
         (b"  \n\n", "train.log is empty"),
+        (b"\0" * 70_000, "train.log has no text"),
+        (b"\x1b[0m\n\x1b[1m\n", "train.log has no text"),
         (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0", "train.log is not text"),
         (b"\x1f\x8b\x08\0", "train.log is compressed"),
     ],

@@ -65,6 +65,14 @@ def _portrait(path: Path) -> Portrait:
     return portray(gather(path, now=NOW))
 
 
+def test_numbers_are_as_they_were_written_and_not_as_float32_keeps_them() -> None:
+    from holdfast.explain.compare.differences import Change, Difference
+    from holdfast.report.comparison import difference_line
+
+    rate = Difference("training: learning rate", 0.009999999776482582, 50.0, Change.SETTING)
+    assert difference_line(rate) == "training: learning rate: 0.01 before, 50 now"
+
+
 def test_a_larger_shuffle_buffer_accounts_for_the_memory(tmp_path: Path) -> None:
     old = _portrait(_run(tmp_path / "monday", shuffle=100))
     new = _portrait(_run(tmp_path / "tuesday", shuffle=1000, peak=1700))

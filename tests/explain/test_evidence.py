@@ -196,11 +196,22 @@ def test_the_digest_of_the_weights_is_handed_on(tmp_path: Path) -> None:
 def test_a_cause_that_breaks_does_not_cost_the_answer(tmp_path: Path) -> None:
     """A journal of another version may hold anything."""
     run = Run(tmp_path / "run")
-    run.probe(ev.DatasetSeen(nodes=["not a node"], statistics={"x": 3}))  # type: ignore[list-item]
+    run.probe(ev.FitStarted(callbacks=[{"class": 3, "settings": ["none"]}], epochs=3))
+    run.probe(ev.DatasetSeen(role="train", statistics={"x": {"max": "much", "min": [], "nan": "?"}}))
+    run.probe(ev.StopRequested(by="EarlyStopping", settings={"best": "b", "patience": []}, epoch=1))
     run.ended(signal="SIGKILL", oom=1)
     verdict = run.verdict()
     assert verdict.findings[0].cause == "killed-for-memory"
     assert any(fact.kind == "cause.not-judged" for fact in verdict.known)
+
+
+def test_values_of_another_type_are_left_out_and_counted(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.DatasetSeen(nodes=["not a node"], statistics=3, type=["x"]))  # type: ignore[arg-type,list-item]
+    run.ended(signal="SIGKILL", oom=1)
+    verdict = run.verdict()
+    assert verdict.findings[0].cause == "killed-for-memory"
+    assert [fact.values["values"] for fact in verdict.known if fact.kind == "journal.wrong-types"] == [3]
 
 
 # -- the log ----------------------------------------------------------------------------------------

@@ -89,6 +89,39 @@ def test_an_error_at_the_end_ended_it(tmp_path: Path) -> None:
     assert (verdict.outcome, blamed(verdict)) == (Outcome.FAILED, ["disk-full"])
 
 
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0)", "device-memory-exhausted"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.", "device-memory-exhausted"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'data/labels.csv'", "path-missing"),
+        ("KeyError: 'lr'", "script-error"),
+    ],
+)  # fmt: skip
+def test_the_last_line_of_an_error_without_its_traceback_ended_it(
+    tmp_path: Path, line: str, cause: str
+) -> None:
+    """A handler printed it, or somebody kept the end of the log."""
+    verdict = written(tmp_path, "Epoch 1/10 loss 0.5", "Epoch 2/10 loss 0.4", line)
+    assert verdict.outcome == Outcome.FAILED
+    assert [(verdict.findings[0].cause, verdict.findings[0].strength)] == [(cause, Strength.SUPPORTED)]
+
+
+@pytest.mark.parametrize(
+    "after", ["Epoch 3/10 loss 0.3", "training finished", "warnings.warn(message)", "model saved to out.pt"]
+)
+def test_an_error_that_is_followed_by_more_is_a_word(tmp_path: Path, after: str) -> None:
+    verdict = written(tmp_path, "Epoch 2/10 loss 0.4", "ValueError: bad file a.jpg", after)
+    assert not blamed(verdict)
+
+
+@pytest.mark.parametrize(
+    "line", ["mean squared Error: 0.12", "Error: 0.12", "val Error: 3", "TestError: 0.31", "note: ValueError"]
+)
+def test_a_measure_that_is_called_error_is_none(tmp_path: Path, line: str) -> None:
+    assert not blamed(written(tmp_path, "Epoch 1/2 loss 0.5", "Epoch 2/2 loss 0.4", line))
+
+
 def test_a_bar_drawn_once_more_after_the_error_is_no_training(tmp_path: Path) -> None:
     bar = " 12%|█▏        | 12/100 [00:05<00:40,  2.11it/s]"
     assert blamed(written(tmp_path, bar, *DISK_FULL, bar)) == ["disk-full"]
@@ -193,3 +226,11 @@ def test_the_title_says_why_the_scheduler_ended_it(tmp_path: Path, line: str, ti
     verdict = written(tmp_path, "step 10/900 loss 0.71", "step 20/900 loss 0.64", line)
     assert blamed(verdict) == ["preempted"]
     assert wording.title(verdict.findings[0].title) == title
+
+
+@pytest.mark.parametrize("unit", ["A--", "\t", "11%| ", "1/", "W1111 ", "train ", "1it "])
+def test_long_lines_of_one_pattern_are_read_at_once(tmp_path: Path, unit: str) -> None:
+    """A third of a second for each line would be a night for a log."""
+    line = f"step 7 loss 0.5 {unit * (780 // len(unit))}\n"
+    (tmp_path / "a.log").write_text(line * 2000)
+    assert explain_log(tmp_path / "a.log", ask_machine=False).outcome is not None

@@ -20,8 +20,10 @@ def test_an_unreadable_neighbour_leaves_the_verdict_as_it_is(tmp_path: Path) -> 
     run.probe(ev.ExceptionRaised(type="KeyError", message="'x'", left="script", user_line="train.py:3"))
     run.ended(1)
     (tmp_path / "other").mkdir(mode=0o000)
-    for folder in (tmp_path, *tmp_path.parents[:-2]):
+    for folder in (tmp_path, run.path, *tmp_path.parents[:-2]):
         folder.chmod(0o755)
+    for file in run.path.iterdir():
+        file.chmod(0o755)
     assert explain(run.path).findings[0].cause == "script-error", "as root, and everything is imported"
     os.seteuid(NOBODY)
     try:

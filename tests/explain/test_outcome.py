@@ -154,6 +154,16 @@ def test_a_run_whose_launcher_alone_is_old_was_observed_from_inside(tmp_path: Pa
     assert "probe.left-out" not in [fact.kind for fact in run.verdict().known]
 
 
+def test_a_block_that_trained_nothing_is_not_said_to_lack_the_probe(tmp_path: Path) -> None:
+    """The kernel died in a cell before anything in it trained."""
+    run = Run(tmp_path, watch="beside")
+    run.supervisor(ev.AttemptEnded(), ev.RunClosed(outcome="gone"))
+    verdict = explain(run.path, now=NOW)
+    assert verdict.findings[0].cause == "unknown"
+    assert "missing.probe" not in [fact.kind for fact in verdict.findings[0].against]
+    assert "missing.heartbeats" not in [fact.kind for fact in verdict.known]
+
+
 # -- a process that was attached to ---------------------------------------------------------------------
 
 
@@ -209,3 +219,9 @@ def test_an_end_that_the_kernel_told_us_is_an_end_like_any_other(tmp_path: Path)
     )
     verdict = explain(killed.path, now=NOW)
     assert (verdict.outcome, verdict.findings[0].cause) == (Outcome.KILLED, "killed-from-outside")
+
+
+def test_a_block_inside_a_process_has_no_exit_code(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", watch="beside")
+    run.raised("KeyError", "'a'")
+    assert summary_of(explain(run.path, now=NOW)).startswith("ended with an error, ")

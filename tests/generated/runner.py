@@ -134,7 +134,7 @@ def _once(
         outcome.notes.append(f"still running after {program.limit_s:.0f} s")
     finally:
         outcome.seconds = time.monotonic() - started
-        _end(child, work)
+        end(child, work)
         drain.join(timeout=5)
         outcome.output = b"".join(chunks).decode(errors="replace")
 
@@ -153,12 +153,13 @@ def _send(
     time.sleep(send.after_s)
     number = signal.Signals[send.signal]
     # A kill meets the program itself; any other signal reaches whatever was started at the top.
-    target = child.pid if number != signal.SIGKILL else _program_in(work, program.file)
+    target = child.pid if number != signal.SIGKILL else program_in(work, program.file)
     with contextlib.suppress(ProcessLookupError):
         os.kill(target, number)
 
 
-def _program_in(work: Path, file: str) -> int:
+def program_in(work: Path, file: str) -> int:
+    """The process that runs `file` in this folder."""
     for pid in at_work_in(work):
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -167,7 +168,7 @@ def _program_in(work: Path, file: str) -> int:
     raise ProcessLookupError(file)
 
 
-def _end(child: subprocess.Popen[bytes], work: Path) -> None:
+def end(child: subprocess.Popen[bytes], work: Path) -> None:
     """Politely, so that the supervisor can end its own child; then by force, what works in this folder."""
     if child.poll() is None:
         child.terminate()

@@ -12,6 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from holdfast.journal import reader, vitals
+from holdfast.journal.events import Stalled
+
 HERE = Path(__file__).parent
 # program: the first cause of the verdict, or None for a healthy one
 EXPECTED = {
@@ -22,9 +25,18 @@ EXPECTED = {
     "held_by_others": "device-memory-held-by-others",
     "not_used": "gpu-not-used",
     "cpu_asked_for": None,
+    "takes_4_gib": None,
+    "jax_endless_loop": "gpu-never-finishes",
+    "triton_spins": "gpu-never-finishes",
+    "long_evaluation": None,
 }
+# These are ended at the first stall. The healthy ones must not have any.
+STOPPED_AT_A_STALL = ("jax_endless_loop", "triton_spins", "long_evaluation")
+NOTICED_S = 30.0
 # These compute on the GPU: that it is not used must not be said of them, not even as possible.
-ON_THE_GPU = ("healthy", "torch_healthy", "jax_too_large", "torch_grows")
+ON_THE_GPU = ("healthy", "torch_healthy", "jax_too_large", "torch_grows", "takes_4_gib", "long_evaluation")
+SAMPLED = ("used_bytes", "ours_bytes", "utilisation")
+TAKEN_BYTES, BUSY_PERCENT = 4 << 30, 50
 
 
 def main() -> int:
@@ -52,6 +64,7 @@ def _right(name: str, run: Path) -> bool:
             "run",
             "--run-dir",
             str(run),
+            *(["--on-stall", "stop"] if name in STOPPED_AT_A_STALL else []),
             "--",
             sys.executable,
             program,
@@ -71,7 +84,27 @@ def _right(name: str, run: Path) -> bool:
     if name in ON_THE_GPU and "gpu-not-used" in [one["cause"] for one in findings]:
         print(f"== {name}: gpu-not-used is among the findings, and the program computes on the GPU")
         return False
+    stalls = [entry.event for entry in reader.read(run / "journal.jsonl") if isinstance(entry.event, Stalled)]
+    for stall in stalls:
+        print(f"== stalled: {stall.silent_for_s} s after the last step, {stall.limit_from}, {stall.progress}")
+    if name in STOPPED_AT_A_STALL and [one.silent_for_s < NOTICED_S for one in stalls] != [True] * bool(
+        EXPECTED[name]
+    ):
+        return False
+    if name == "takes_4_gib" and not _sampled(run):
+        return False
     return first == EXPECTED[name]
+
+
+def _sampled(run: Path) -> bool:
+    """Whether memory and utilisation were sampled as the program makes them, and the memory as the run's own."""
+    gpus = [gpu for _, sample in vitals.read(run / "vitals.jsonl") for gpu in sample.gpus]
+    for gpu in gpus:
+        print(f"== sampled: {gpu}")
+    most = {what: max((gpu.get(what) or 0 for gpu in gpus), default=0) for what in SAMPLED}
+    print(f"== at most: {most}")
+    used, ours, busy = most.values()
+    return used >= ours >= TAKEN_BYTES and busy >= BUSY_PERCENT
 
 
 def _holder(program: str) -> subprocess.Popen[str]:

@@ -81,3 +81,25 @@ def test_a_process_that_is_gone_is_none() -> None:
     child.wait()
     assert procfs.stat(child.pid) is None
     assert procfs.io(child.pid) == {}
+
+
+def test_the_words_of_a_program_that_has_just_started() -> None:
+    for _ in range(100):
+        with subprocess.Popen(["sleep", "600"]) as child:
+            words = procfs.arguments(child.pid)
+            child.kill()
+        assert words == ["sleep", "600"]
+
+
+def test_a_program_whose_words_are_not_laid_out_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([b"", b"", b"sleep\x00600\x00"])
+    monkeypatch.setattr(procfs, "read", lambda path: next(looks))
+    assert procfs.arguments(os.getpid()) == ["sleep", "600"]
+
+
+def test_a_process_that_has_ended_has_no_words() -> None:
+    ended = subprocess.Popen(["true"])
+    assert _after(30.0, lambda: getattr(procfs.stat(ended.pid), "state", "") == "Z")
+    assert procfs.arguments(ended.pid) == []
+    ended.wait()
+    assert procfs.command_line(ended.pid) == ""

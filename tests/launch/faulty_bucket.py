@@ -28,6 +28,7 @@ class Fault:
 @dataclass
 class Store:
     url: str  # of the proxy, for STORAGE_EMULATOR_HOST
+    direct: str = ""  # of the store itself
     faults: list[Fault] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
 
@@ -47,7 +48,7 @@ def running(*buckets: str) -> Iterator[Store]:
     emulator = create_server("127.0.0.1", 0, in_memory=True)
     emulator.start()
     port = emulator._api._httpd.server_port
-    store = Store("")
+    store = Store("", f"http://127.0.0.1:{port}")
 
     class Proxy(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from holdfast.data.files import cloud_copy
+from holdfast.data.synthetic import make_dataset
 from holdfast.errors import AlreadyThere, DiskFull, FileError, HoldfastError, PathMissing, PermissionRefused
 from holdfast.journal import events as ev
 from holdfast.launch.jobs import cloud_check
+from holdfast.pipeline import dataset_columns, pack, packing
 from holdfast.report.text import render_error
 from holdfast.settings import resolve
+from holdfast.train import dataset_setup
 from holdfast.train.checkpoint import bucket_copy, checkpoint_files
 from holdfast.train.checkpoint.checkpoint_files import Snapshot
 from tests.launch import faulty_bucket
@@ -138,6 +141,31 @@ def test_what_is_not_kept_here_goes_there_too(store: Store, tmp_path: Path) -> N
     assert bucket_copy.checkpoint_names(url) == ["step-3"]
 
 
+def test_curves_that_the_bucket_refuses_keep_no_checkpoint_from_it(store: Store, tmp_path: Path) -> None:
+    """The emulator drops a carriage return at the end of a file: its size is never right, and a run waited minutes."""
+    (tmp_path / "tensorboard").mkdir()
+    (tmp_path / "tensorboard/events.v2").write_bytes(b"curve\r")
+    (tmp_path / "model.npz").write_bytes(b"model")
+    heard, url = Heard(), "gs://runs/refused"
+    folders = bucket_copy.BucketFolders(f"{url}/checkpoints", url, f"{url}/tensorboard")
+    copier = bucket_copy.BucketCopier(folders, tmp_path, heard)
+    for step in (10, 20):
+        checkpoint_files.write(tmp_path / "here", snapshot(step))
+        copier.notify(ev.SaveDone(path=str(tmp_path / f"here/step-{step}")))
+        assert wait_until(
+            lambda step=step: f"step-{step}" in bucket_copy.checkpoint_names(folders.checkpoints)
+        )
+    copier.upload_model(tmp_path / "model.npz")
+    assert copier.close(60)
+    assert [type(event) for event in heard.events] == [
+        ev.CopyFailed,
+        ev.CheckpointCopied,
+        ev.CheckpointCopied,
+    ]
+    (failed,) = [event for event in heard.events if isinstance(event, ev.CopyFailed)]
+    assert (failed.what, failed.url, failed.retries) == ("tensorboard", f"{url}/tensorboard", False)
+
+
 def test_a_new_run_neither_takes_nor_removes_what_another_put_there(store: Store, tmp_path: Path) -> None:
     url = "gs://runs/taken/checkpoints"
     bucket_copy.upload(checkpoint_files.write(tmp_path / "old", snapshot(1800)), f"{url}/step-1800")
@@ -208,6 +236,24 @@ def test_data_is_copied_near_once_and_again_when_it_changed(store: Store, tmp_pa
     assert cloud_copy.local_copy("gs://runs/data/in/b.txt").endswith("/b.txt")
     assert cloud_copy.local_copy("gs://runs/data/*.txt") == str(near / "*.txt")
     assert cloud_copy.local_copy("/here/data") == "/here/data"
+
+
+def test_a_pack_of_a_bucket_is_one_wherever_it_is_made(store: Store, tmp_path: Path) -> None:
+    """Workers of a cluster read the bucket; training reads a local copy, and finds the pack that they made."""
+    make_dataset(tmp_path / "data", count=5, side=400)  # one of them to validate on
+    for file in sorted(path for path in (tmp_path / "data").rglob("*") if path.is_file()):
+        cloud_copy.upload_file(file, f"gs://runs/data/{file.relative_to(tmp_path / 'data').as_posix()}")
+    recipe = resolve({"data": {"train": "gs://runs/data"}, "model": {"input": 64}})
+    feed = dataset_setup.build_feed(recipe)
+    near = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
+    far = dataset_columns._columns_by_workers(dataset_setup.load_splits(recipe, near=False).train)
+    assert near.paths[0].startswith(str(tmp_path / "cache")) and far.paths[0].startswith("gs://runs/data/")
+    assert far.lengths.tolist() == near.lengths.tolist()
+    here, there = (pack.plan_pack(data, feed, 1 << 30) for data in (near, far))
+    assert len(here.items) == len(near) == 4 and here.key == there.key
+    made = packing.make_pack(there, dataset_setup.pack_folder())
+    found = dataset_setup.find_pack(near, feed)
+    assert made is not None and found is not None and found.rows.tolist() == [0, 1, 2, 3]
 
 
 def test_the_copys_budget(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,10 @@ def test_cores_are_parted_and_shared_only_when_there_are_too_few() -> None:
 
 
 @pytest.mark.parametrize("host", [[], ["--host", "0"], ["--host", "1"]])
-def test_changes_that_are_accepted_reach_the_trainer_on_every_host(tmp_path: Path, host: list[str]) -> None:
+def test_changes_that_are_accepted_reach_the_trainer_on_every_host(
+    tmp_path: Path, host: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_GROUP_TOKEN", "0123456789abcdef")
     parser = argparse.ArgumentParser()
     launch.add_arguments(parser)
     hosts = [*host, "--hosts", "2", "--coordinator", "127.0.0.1:4000"] if host else []

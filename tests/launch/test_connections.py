@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.journal.events import Event, PeerRejected
 from holdfast.launch import connections, messages
 from holdfast.launch.connection import MessageConnection, open_server
 from holdfast.launch.connections import Connections
-from holdfast.launch.coordinator import Coordinator, GroupConfig, same_token
-from holdfast.launch.messages import FROM_COORDINATOR, Hello, Ping, Pong, Status
+from holdfast.launch.coordinator import REJECTIONS_TOLD, Coordinator, GroupConfig, same_token
+from holdfast.launch.messages import FROM_COORDINATOR, Hello, JoinRefused, Ping, Pong, Status
 from tests.launch.malformed import SEEN, VALID, mutated
 from tests.launch.test_group import Group
 from tests.listening import addresses_of
@@ -137,23 +138,45 @@ def test_after_the_token_a_malformed_line_costs_its_sender_the_connection_alone(
     assert coordinator.seats[0].seen.host == "honest"
 
 
-@pytest.mark.parametrize("hello", [
-    Hello(1, "wrong", "h"), Hello(1, "", "h"), Hello(1, TOKEN + "x", "h"), Hello(1, "wörd", "h"), Hello(2, TOKEN, "h"),
+@pytest.mark.parametrize(("hello", "why"), [
+    (Hello(1, "wrong", "h"), "its token is not the group's"),
+    (Hello(1, "", "h"), "its token is not the group's"),
+    (Hello(1, TOKEN + "x", "h"), "its token is not the group's"),
+    (Hello(1, "wörd", "h"), "its token is not the group's"),
+    (Hello(2, TOKEN, "h"), "process 2 is not of a group of 2"),
+    (Hello(1, TOKEN, "h", version=7), "it speaks version 7 of the messages, and this coordinator 1"),
 ])  # fmt: skip
-def test_who_has_another_token_or_no_rank_is_closed(
-    group: tuple[Coordinator, tuple[str, int]], hello: Hello
+def test_who_has_another_token_rank_or_version_is_turned_away_and_both_sides_say_so(
+    group: tuple[Coordinator, tuple[str, int]], hello: Hello, why: str
 ) -> None:
     coordinator, address = group
+    noted: list[Event] = []
+    coordinator._note = noted.append
+    answer = b""
     with socket.create_connection(address, timeout=0.01) as sock:
+        ours = ":".join(map(str, sock.getsockname()))
         sock.sendall(messages.encode(hello))
         for _ in range(100):
             coordinator._turn(judged=False)
             with contextlib.suppress(TimeoutError):
-                assert sock.recv(1) == b""
-                break
+                if not (got := sock.recv(4096)):
+                    break
+                answer += got
         else:
             raise AssertionError("still open")
     assert coordinator.seats == {}
+    assert messages.parse(answer.strip(), messages.FROM_COORDINATOR) == JoinRefused(why)
+    assert noted == [PeerRejected(address=ours, why=why)]
+
+
+def test_the_same_rejection_is_told_once_for_each_host(group: tuple[Coordinator, tuple[str, int]]) -> None:
+    coordinator, _ = group
+    noted: list[Event] = []
+    coordinator._note = noted.append
+    for number in range(200):
+        coordinator._tell_rejected(f"10.0.0.{number % 50}:{number}", "its token is not the group's")
+    assert len(noted) == REJECTIONS_TOLD
+    assert noted[0] == PeerRejected(address="10.0.0.0:0", why="its token is not the group's")
 
 
 def test_a_group_may_have_more_agents_than_select_takes() -> None:

@@ -7,6 +7,7 @@ import shlex
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -69,18 +70,31 @@ def test_the_slurm_script(stored: Callable[[str, str], None]) -> None:
     assert shlex.quote(made.recipe_text) in script
     stored("launch/slurm", script.replace(shlex.quote(made.recipe_text), "THE RECIPE"))
     line = next(one for one in script.splitlines() if one.startswith("srun"))
-    assert shlex.split(line)[-1].startswith("mkdir -p kangaroo")
+    assert shlex.split(line.removesuffix(" &"))[-1].startswith("mkdir -p kangaroo")
+
+
+def test_an_image_is_one_word_of_the_slurm_script() -> None:
+    made = replace(job(), image="i:1 $(touch x)")
+    line = next(one for one in job_files.slurm(made).splitlines() if one.startswith("srun"))
+    assert "i:1 $(touch x)" in shlex.split(line)
 
 
 def test_the_kubernetes_job() -> None:
     made = json.loads(job_files.kubernetes_text(job(accelerators=1, spot=True)))
-    service, batch = made["items"]
+    secret, service, batch = made["items"]
     assert service["spec"]["clusterIP"] == "None"
     assert batch["spec"]["completionMode"] == "Indexed"
     assert (batch["spec"]["completions"], batch["spec"]["parallelism"]) == (2, 2)
     pod = batch["spec"]["template"]["spec"]
     assert pod["subdomain"] == service["metadata"]["name"]
-    environment = {one["name"]: one["value"] for one in pod["containers"][0]["env"]}
+    given = pod["containers"][0]["env"]
+    environment = {one["name"]: one["value"] for one in given if "value" in one}
+    asked = {one["name"]: one["valueFrom"] for one in given if "valueFrom" in one}
+    assert asked["HOLDFAST_GROUP_TOKEN"]["secretKeyRef"] == {
+        "name": secret["metadata"]["name"],
+        "key": "token",
+    }
+    assert asked["HOLDFAST_NODE"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
     assert environment["HOLDFAST_HEAD"] == "kangaroo-0.kangaroo"
     assert tomllib.loads(environment["HOLDFAST_RECIPE"])["hardware"]["processes"] == 4
     assert pod["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": 1}}
@@ -174,3 +188,21 @@ def test_an_accelerator_that_vertex_does_not_know_is_named_with_the_nearest() ->
     assert vertex.accelerator_type("t4") == "NVIDIA_TESLA_T4"
     with pytest.raises(HoldfastError, match="knows no accelerator nvidia_a1000"):
         vertex.accelerator_type("nvidia_a1000")
+
+
+@pytest.mark.parametrize("version", ["1.27", "1.37"])
+def test_the_kubernetes_objects_are_what_the_official_schemas_describe(version: str) -> None:
+    """Strictly: a field that a schema does not know is refused."""
+    schemas = pytest.importorskip("kubernetes_validate")
+    made = job_files.kubernetes(job(accelerators=2, spot=True, service_account="trainer", token="word"))
+    for one in made["items"]:
+        schemas.validate(one, version, strict=True)
+    made["items"][-1]["spec"]["completionsMode"] = "Indexed"
+    with pytest.raises(schemas.ValidationError):
+        schemas.validate(made["items"][-1], version, strict=True)
+
+
+def test_the_token_of_a_group_is_no_name_that_others_know() -> None:
+    assert "HOLDFAST_GROUP_TOKEN=$(od -An -N16 -tx1 /dev/urandom" in job_files.slurm(job())
+    secret = job_files.kubernetes(job(token="word"))["items"][0]
+    assert (secret["kind"], secret["stringData"]) == ("Secret", {"token": "word"})

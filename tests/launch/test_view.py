@@ -85,6 +85,13 @@ def test_when_all_wait_it_is_the_network() -> None:
     assert link.words == "a message to process 1 on node1 and back takes 400 ms, to the others 0.2 ms"
 
 
+def test_when_all_compile_their_validation_after_the_last_exchange_nobody_waits() -> None:
+    both = [seen(rank, phase="validation", pace=COLLECTIVE, moved_at=NOW - 100) for rank in (0, 1)]
+    assert remarks(*both) == []
+    still = [seen(rank, phase="validation", pace=COLLECTIVE, moved_at=NOW - 301) for rank in (0, 1)]
+    assert [one.kind for one in remarks(*still)] == ["network"]
+
+
 def test_a_late_answer_now_and_then_is_no_slow_link() -> None:
     assert remarks(seen(0), seen(1, round_trips_s=[0.2, 0.001, 0.001, 0.2, 0.001])) == []
 

@@ -101,7 +101,7 @@ def trained(args: argparse.Namespace, group: process_group.ProcessGroup | None, 
     finally:
         saver.close(20.0)
     weights = np.concatenate([value.ravel() for value in step.export()["weights"].values()])
-    print(reason, loop.now.step, checkpoint_files.digest_of({"w": {"w": weights}}), flush=True)
+    print(reason, loop.state.step, checkpoint_files.digest_of({"w": {"w": weights}}), flush=True)
     return reason
 
 

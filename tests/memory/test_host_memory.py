@@ -12,7 +12,7 @@ def test_the_host_is_counted_by_hand():
     )  # fmt: skip
     sizes = {item.label.split(":")[0].split(",")[0]: item.bytes for item in host_memory.host_items(facts)}
     assert sizes["images being decoded"] == 2 * 2 * 1000
-    assert sizes["batches"] == 4 * 4 * (100 * 100 * 3 + 10 * 22)
+    assert sizes["batches"] == 5 * 4 * (100 * 100 * 3 + 10 * 22)
     assert sizes["cache of decoded images"] == 5000
     assert sizes["checkpoint"] == 1400
     assert sizes["detections of a validation"] == 3 * 100 * 56

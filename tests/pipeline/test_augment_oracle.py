@@ -30,7 +30,7 @@ KINDS = {
 def misfits(stream: Stream, steps: int) -> list[float]:
     """For every box: how far its sides lie from the true pixels. A missing object is a misfit of 1000."""
     found = []
-    for _, batch in zip(range(steps), stream.numpy_batches(), strict=False):
+    for _, batch in zip(range(steps), stream.batches(), strict=False):
         for image, boxes, labels, real in zip(
             batch["images"], batch["boxes"], batch["labels"], batch["real"], strict=True
         ):
@@ -99,7 +99,7 @@ def test_what_is_cut_away_is_a_region_to_ignore(folder_of: Callable) -> None:
     data = dataset_columns.columns_of(folder_of([(400, 400, (0, 0, 200, 400), "red")] * 8))
     stream = Stream(data, Feed(height=100, width=100, batch=8, augment=Augment(scale=(2.0, 2.0))))
     seen = set()
-    for _, batch in zip(range(10), stream.numpy_batches(), strict=False):
+    for _, batch in zip(range(10), stream.batches(), strict=False):
         for image, box, real, crowd in zip(
             batch["images"], batch["boxes"], batch["real"], batch["crowd"], strict=True
         ):
@@ -119,7 +119,7 @@ def test_a_mosaic_shows_four_images(folder_of: Callable) -> None:
         dataset_columns.columns_of(folder_of(rectangles)),
         Feed(height=96, width=96, batch=10, augment=Augment(mosaic=1.0)),
     )
-    batch = next(stream.numpy_batches())
+    batch = next(stream.batches())
     assert (batch["real"].sum(axis=1) == 4).all()
     for image, boxes in zip(batch["images"], batch["boxes"], strict=True):
         areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])

@@ -75,6 +75,7 @@ def test_normalised_as_the_weights_expect() -> None:
 
 def test_tensorflow_and_jax_compute_the_same() -> None:
     """The other backend in a process of its own, since Keras has one a process."""
+    pytest.importorskip("tensorflow")
     program = (
         "import numpy as np\nfrom holdfast.pipeline import device_transforms as device\n"
         "i=np.arange(2*4*4*3,dtype='uint8').reshape(2,4,4,3)\n"

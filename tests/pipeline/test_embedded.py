@@ -35,7 +35,7 @@ def test_batches_from_inside_json_and_from_files_are_equal(
                 (tmp_path / folder / name).write_bytes(data)
     feed = Feed(height=32, width=32, batch=4, seed=3, augment=LIGHT)
     streams = [Stream(dataset_columns.columns_of(read(str(tmp_path / f))), feed) for f in ("inside", "files")]
-    first, second = (next(stream.numpy_batches()) for stream in streams)
+    first, second = (next(stream.batches()) for stream in streams)
     assert first["real"].sum() == 4
     for key in first:
         np.testing.assert_array_equal(first[key], second[key], err_msg=key)

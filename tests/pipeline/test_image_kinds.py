@@ -47,7 +47,7 @@ def test_all_kinds_are_decoded_as_pillow_decodes_them(tmp_path: Path) -> None:
     data = dataset_columns.columns_of(dataset_of(records))
     assert data.unreadable == {}
     stream = Stream(data, Feed(height=96, width=96, batch=len(paths), shuffle=False))
-    (batch,) = [batch for _, batch in zip(range(1), stream.numpy_batches(), strict=False)]
+    (batch,) = [batch for _, batch in zip(range(1), stream.batches(), strict=False)]
     for path, image in zip(paths, batch["images"], strict=True):
         if path.name == "sixteen.png":
             expected = np.asarray(Image.open(tmp_path / "grey.png").convert("RGB"))

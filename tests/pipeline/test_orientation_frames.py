@@ -75,7 +75,7 @@ def test_the_batches_show_each_box_on_its_pixels(tmp_path: Path) -> None:
     kept = [record for record, turn in zip(made.records, TURNED, strict=True) if provable(*turn)]
     feed = Feed(height=160, width=160, batch=len(kept), augment=Augment(flip=0.5, scale=(1.0, 1.5)))
     stream = Stream(dataset_columns.columns_of(dataset_of(kept)), feed)
-    for _, batch in zip(range(3), stream.numpy_batches(), strict=False):
+    for _, batch in zip(range(3), stream.batches(), strict=False):
         for image, boxes, real, ignored in zip(
             batch["images"], batch["boxes"], batch["real"], batch["crowd"], strict=True
         ):

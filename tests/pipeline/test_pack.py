@@ -198,8 +198,8 @@ def test_a_stream_reads_the_pack_from_its_epoch_on_and_the_boxes_stay_on_their_p
     folder = packing.make_pack(pack.plan_pack(data, feed, ROOMY), tmp_path / "cache")
     stream = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
     plain = Stream(data, feed)
-    whole = [batch for _, batch in zip(range(6), stream.numpy_batches(), strict=False)]
-    originals = [batch for _, batch in zip(range(6), plain.numpy_batches(), strict=False)]
+    whole = [batch for _, batch in zip(range(6), stream.batches(), strict=False)]
+    originals = [batch for _, batch in zip(range(6), plain.batches(), strict=False)]
     for step, (ours, theirs) in enumerate(zip(whole, originals, strict=True)):
         assert np.array_equal(ours["image"], theirs["image"])
         if step < 2:
@@ -212,7 +212,7 @@ def test_a_stream_reads_the_pack_from_its_epoch_on_and_the_boxes_stay_on_their_p
     for image in range(5):
         Path(data.paths[image]).unlink()  # from epoch 1 on nobody reads them
     again = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
-    assert np.array_equal(next(again.numpy_batches(3))["images"], whole[3]["images"])
+    assert np.array_equal(next(again.batches(3))["images"], whole[3]["images"])
 
 
 @pytest.mark.hot
@@ -226,7 +226,7 @@ def test_a_packed_image_of_sixteen_bits_is_as_bright_as_tensorflow_decodes_it(tm
     folder = packing.make_pack(pack.plan_pack(data, feed, ROOMY), tmp_path / "cache")
     stream = Stream(data, feed, packed=pack.read(folder, from_epoch=1))
     original, copy = (
-        batch["images"].astype(int) for _, batch in zip(range(2), stream.numpy_batches(), strict=False)
+        batch["images"].astype(int) for _, batch in zip(range(2), stream.batches(), strict=False)
     )
     assert 70 < original.mean() < 130  # half grey from 0 to 255, and the fill
     assert np.abs(original - copy).max() <= 4
@@ -245,16 +245,16 @@ def test_a_pack_made_beside_the_stream_is_read_from_the_next_epoch_on_and_resumi
     told: list[tuple[int, int]] = []
     beside = packing.BackgroundPack(pack.plan_pack(data, feed, ROOMY), tmp_path / "cache")
     stream = Stream(data, feed, beside=beside, on_packed=lambda *what: told.append(what))
-    batches = stream.numpy_batches()
+    batches = stream.batches()
     begun = [next(batches)]
     assert stream.state(1)["packed_from_epoch"] is None
     beside._process.wait(timeout=120)
     begun += first(6, batches)
     assert told == [(5, 1)]
     assert stream.state(7)["packed_from_epoch"] == 1
-    plain = first(7, Stream(data, feed).numpy_batches())
+    plain = first(7, Stream(data, feed).batches())
     made = pack.read(beside._folder, from_epoch=1)
-    resumed = first(4, Stream(data, feed, packed=made).numpy_batches(3))
+    resumed = first(4, Stream(data, feed, packed=made).batches(3))
     assert same(begun[:2], plain[:2])
     assert not same(begun[2:], plain[2:])
     assert same(begun[3:], resumed)

@@ -25,7 +25,7 @@ def test_every_box_comes_back_through_the_mapping(name: str) -> None:
     assert data.unreadable == {}
     stream = Stream(data, Feed(height=128, width=128, batch=8, shuffle=False, endless=False))
     seen, boxes = 0, 0
-    for batch in stream.numpy_batches():
+    for batch in stream.batches():
         for image, mapping, found, real, counts in zip(
             batch["image"], batch["mapping"], batch["boxes"], batch["real"], batch["in_epoch"], strict=True
         ):
@@ -38,5 +38,5 @@ def test_every_box_comes_back_through_the_mapping(name: str) -> None:
             assert nearest.max(initial=0.0) < 1e-2 * max(data.sizes[image]) / 128 + 0.05
             seen, boxes = seen + 1, boxes + len(back)
     assert seen == len(data) and boxes == len(data.boxes)
-    augmented = next(Stream(data, Feed(height=128, width=128, batch=4, augment=STRONG)).numpy_batches())
+    augmented = next(Stream(data, Feed(height=128, width=128, batch=4, augment=STRONG)).batches())
     assert augmented["real"].any()

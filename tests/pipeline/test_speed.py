@@ -38,7 +38,6 @@ def test_a_faster_step_starves() -> None:
     )
     assert remedy.split("; or ") == [
         "give the run 20 cores instead of 4",
-        "hardware.data_service: 5 machines like this one, each with `holdfast data serve`",
     ]
 
 

@@ -47,17 +47,15 @@ def test_a_restarted_stream_is_the_tail_of_the_whole_one(folder_of: Callable, sh
     """13 images in batches of 5: the steps cross epochs in their middle."""
     folder = folder_of(random_rectangles(13), ".jpg")
     of_folder = dataset_columns.columns_of(folder)
-    whole = first(9, Stream(of_folder, SMALL, threads=1).numpy_batches())
+    whole = first(9, Stream(of_folder, SMALL, threads=1).batches())
     for k, threads in ((1, 4), (4, 1), (8, 2)):
-        assert same(first(9 - k, Stream(of_folder, SMALL, threads=threads).numpy_batches(k)), whole[k:])
+        assert same(first(9 - k, Stream(of_folder, SMALL, threads=threads).batches(k)), whole[k:])
     of_shards = dataset_columns.columns_of(sharded(folder, 3))
     assert (of_shards.offsets > 0).all()
     from_shards = Stream(of_shards, SMALL, threads=4)
-    assert same(first(9, from_shards.numpy_batches()), whole)
-    assert same(first(2, from_shards.numpy_batches(7)), whole[7:])
-    assert not same(
-        first(1, Stream(of_folder, Feed(**{**vars_of(SMALL), "seed": 8})).numpy_batches()), whole[:1]
-    )
+    assert same(first(9, from_shards.batches()), whole)
+    assert same(first(2, from_shards.batches(7)), whole[7:])
+    assert not same(first(1, Stream(of_folder, Feed(**{**vars_of(SMALL), "seed": 8})).batches()), whole[:1])
 
 
 def vars_of(feed: Feed) -> dict:
@@ -67,7 +65,7 @@ def vars_of(feed: Feed) -> dict:
 def test_every_image_once_an_epoch_and_the_boxes_with_it(folder_of: Callable) -> None:
     data = dataset_columns.columns_of(folder_of(random_rectangles(12)))
     stream = Stream(data, Feed(height=64, width=64, batch=4, seed=1))
-    seen = np.concatenate([batch["image"] for batch in first(6, stream.numpy_batches())])
+    seen = np.concatenate([batch["image"] for batch in first(6, stream.batches())])
     assert sorted(seen[:12]) == sorted(seen[12:]) == list(range(12))
     assert seen[:12].tolist() != seen[12:].tolist()
     assert seen.tolist() == order.image_at(np.arange(24), images=12, seed=1).tolist()
@@ -77,8 +75,8 @@ def test_processes_share_a_batch_without_overlap(folder_of: Callable) -> None:
     data = dataset_columns.columns_of(folder_of(random_rectangles(12)))
     whole = Stream(data, Feed(height=32, width=32, batch=4, seed=5))
     parts = [Stream(data, Feed(height=32, width=32, batch=2, seed=5, part=part, parts=2)) for part in (0, 1)]
-    for step, batch in enumerate(first(3, whole.numpy_batches())):
-        halves = [next(part.numpy_batches(step)) for part in parts]
+    for step, batch in enumerate(first(3, whole.batches())):
+        halves = [next(part.batches(step)) for part in parts]
         for name in batch:
             assert np.array_equal(np.concatenate([half[name] for half in halves]), batch[name]), name
 
@@ -86,7 +84,7 @@ def test_processes_share_a_batch_without_overlap(folder_of: Callable) -> None:
 def test_one_epoch_in_order_fills_its_last_batch_and_says_so(folder_of: Callable) -> None:
     data = dataset_columns.columns_of(folder_of(random_rectangles(7)))
     stream = Stream(data, Feed(height=32, width=32, batch=3, shuffle=False, endless=False))
-    batches = list(stream.numpy_batches())
+    batches = list(stream.batches())
     assert stream.steps == len(batches) == 3
     assert [batch["image"].tolist() for batch in batches] == [[0, 1, 2], [3, 4, 5], [6, 6, 6]]
     assert batches[2]["in_epoch"].tolist() == [True, False, False]
@@ -95,11 +93,11 @@ def test_one_epoch_in_order_fills_its_last_batch_and_says_so(folder_of: Callable
 def test_the_mapping_leads_back_to_the_source(folder_of: Callable) -> None:
     """A 200x100 image in a 100x100 image: half the size, 25 pixels of grey above."""
     data = dataset_columns.columns_of(folder_of([(200, 100, (20, 40, 60, 90), "red")]))
-    batch = next(Stream(data, Feed(height=100, width=100, batch=1)).numpy_batches())
+    batch = next(Stream(data, Feed(height=100, width=100, batch=1)).batches())
     assert batch["mapping"][0].tolist() == [0.5, 0.5, 0.0, 25.0]
     assert batch["boxes"][0, 0].tolist() == [10.0, 45.0, 30.0, 70.0]
     assert (batch["images"][0, :25] == 114).all() and (batch["images"][0, 75:] == 114).all()
-    stretched = next(Stream(data, Feed(height=100, width=100, batch=1, fit="stretch")).numpy_batches())
+    stretched = next(Stream(data, Feed(height=100, width=100, batch=1, fit="stretch")).batches())
     assert stretched["mapping"][0].tolist() == [0.5, 1.0, 0.0, 0.0]
     assert stretched["boxes"][0, 0].tolist() == [10.0, 40.0, 30.0, 90.0]
 
@@ -110,7 +108,7 @@ def test_more_boxes_than_places_keeps_the_largest_and_counts_the_rest(folder_of:
     record = made.records[0]
     crowded = dataset_of([Record(record.id, record.file_name, record.image, boxes)])
     stream = Stream(dataset_columns.columns_of(crowded), Feed(height=100, width=100, batch=1, max_boxes=3))
-    batch = next(stream.numpy_batches())
+    batch = next(stream.batches())
     assert batch["boxes"][0, :, 2].tolist() == [50.0, 40.0, 30.0]
     assert batch["boxes_left_out"].tolist() == [2]
     assert Stream(dataset_columns.columns_of(crowded), Feed(height=100, width=100, batch=1)).max_boxes == 5
@@ -122,7 +120,7 @@ def test_a_dataset_without_any_box_is_padding_only(folder_of: Callable) -> None:
     batch = next(
         Stream(
             dataset_columns.columns_of(empty), Feed(height=32, width=32, batch=3, augment=EVERYTHING)
-        ).numpy_batches()
+        ).batches()
     )
     assert not batch["real"].any() and (batch["boxes"] == 0).all()
 
@@ -134,14 +132,14 @@ def test_kept_images_are_read_once_and_give_the_same_batches(
     """After an epoch the files are deleted; the batches go on, and are those of a stream that reads them."""
     data = dataset_columns.columns_of(folder_of(random_rectangles(8, sides=(200, 260)), ".jpg"))
     plain = Feed(height=96, width=96, batch=4, augment=Augment(flip=0.5))
-    expected = first(6, Stream(data, plain).numpy_batches())
+    expected = first(6, Stream(data, plain).batches())
     stream = Stream(data, plain, cache=ImageCache(kind))
-    batches = stream.numpy_batches()
+    batches = stream.batches()
     found = first(2, batches)
     list(zip(range(2), batches, strict=False))  # what was under way when the epoch ended
     for path in data.paths:
         Path(path).unlink()
-    assert same(found + first(4, stream.numpy_batches(2)), expected)
+    assert same(found + first(4, stream.batches(2)), expected)
 
 
 # -- bad images -------------------------------------------------------------------------------------
@@ -157,19 +155,19 @@ def test_a_bad_image_stops_the_stream_and_is_named(folder_of: Callable) -> None:
     cut_short(data, 3)
     stream = Stream(data, Feed(height=64, width=64, batch=4, seed=2))
     with pytest.raises(UndecodableImage) as caught:
-        first(2, stream.numpy_batches())
+        first(2, stream.batches())
     assert "0003.jpg" in caught.value.what
     assert caught.value.found[-1] == "1 bad so far, 0 may be skipped"
 
 
 def test_so_many_are_skipped_and_each_is_told(folder_of: Callable) -> None:
     data = dataset_columns.columns_of(folder_of(random_rectangles(8), ".jpg"))
-    good = first(4, Stream(data, Feed(height=64, width=64, batch=4, seed=2)).numpy_batches())
+    good = first(4, Stream(data, Feed(height=64, width=64, batch=4, seed=2)).batches())
     cut_short(data, 3)
     cut_short(data, 4)
     told: list[BadImage] = []
     stream = Stream(data, Feed(height=64, width=64, batch=4, seed=2), skip_bad=2, on_bad=told.append)
-    found = first(4, stream.numpy_batches())
+    found = first(4, stream.batches())
     assert sorted(bad.image for bad in told) == [3, 4]
     assert {bad.skipped for bad in told} == {1, 2} and {bad.allowed for bad in told} == {2}
     for ours, theirs in zip(found, good, strict=True):
@@ -180,7 +178,7 @@ def test_so_many_are_skipped_and_each_is_told(folder_of: Callable) -> None:
             else:
                 assert np.array_equal(ours["images"][at], theirs["images"][at])
     restarted = Stream(data, Feed(height=64, width=64, batch=4, seed=2), skip_bad=2)
-    assert same(first(2, restarted.numpy_batches(2)), found[2:])
+    assert same(first(2, restarted.batches(2)), found[2:])
 
 
 def test_an_image_without_a_header_stops_before_the_first_step(folder_of: Callable) -> None:

@@ -78,7 +78,7 @@ def pretend_torch(folder: Path) -> Path:
     (package / "optimizer.py").write_text(
         "hooks = []\n"
         "register_optimizer_step_post_hook = hooks.append\n"
-        "class Weight:\n    grad = None\n    class device:\n        type = 'cpu'\n"
+        "class Weight:\n    grad = None\n    requires_grad = True\n    class device:\n        type = 'cpu'\n"
         "class Optimizer:\n"
         "    def __init__(self):\n        self.param_groups = [{'params': [Weight()], 'lr': 0.1}]\n"
         "    def step(self):\n        for hook in hooks:\n            hook(self, (), {})\n"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.main import main
-from holdfast.journal import vitals
+from holdfast.journal import events, vitals
 from holdfast.journal.folder import RunFolder
+from holdfast.journal.writer import JournalWriter
 from holdfast.report import overview, table
 from tests.report.made import run_folder
 
@@ -87,6 +88,24 @@ def test_no_line_is_wider_than_the_terminal(tmp_path: Path, width: int) -> None:
     assert ("▁" in rows[1]) == (width >= 100)
 
 
+def test_what_a_finished_run_was_found_to_have_done_is_shown_too(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a", end="none")
+    folder.verdict.write_text(
+        json.dumps({"outcome": "finished", "findings": [{"title": "the labels are constant"}]})
+    )
+    assert table.render([overview.line(folder, now=LAST)]).splitlines()[2] == "  the labels are constant"
+
+
+def test_the_memory_of_a_run_that_has_ended_is_not_what_was_left_at_its_end(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a", end="none")
+    sizes = [900, 200]
+    samples = [vitals.Sample(at=LAST + at, mono=at, rss_bytes=size) for at, size in enumerate(sizes)]
+    folder.vitals.write_bytes(b"".join(map(vitals.encode, samples)))
+    assert overview.line(folder, now=LAST).memory_bytes == 200
+    folder.verdict.write_text(json.dumps({"outcome": "finished", "findings": []}))
+    assert overview.line(folder, now=LAST).memory_bytes == 900
+
+
 def test_small_words() -> None:
     assert table.sparkline([0.0, 1.0, math.nan, 0.5], 10) == "▁█▄ 0.5"
     assert table.sparkline([0.0, 1.0, 0.5], 5) == "0.5"
@@ -104,6 +123,10 @@ def test_a_run_that_only_its_output_speaks_of(tmp_path: Path) -> None:
     assert (found.step, found.of, found.as_printed, found.losses[-1]) == (120, 500, True, 0.25)
     assert "120/500*" in table.render([found])
     assert "as the command prints it" in table.render([found])
+    journal = JournalWriter(folder.journal, by="supervisor", wall=lambda: 102.5)
+    journal.append(events.ProgressPrinted(epoch=5.0, of_epochs=5))
+    assert (overview.line(folder, now=103.0).step, overview.line(folder, now=103.0).of) == (5, 5)
+    folder.journal.unlink()
     only_epochs = {"epoch": 2.0, "of_epochs": 10}
     folder.vitals.write_bytes(vitals.encode(vitals.Sample(at=100.0, printed=only_epochs)))
     assert (overview.line(folder, now=103.0).step, overview.line(folder, now=103.0).of) == (2, 10)

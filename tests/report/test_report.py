@@ -182,6 +182,16 @@ def test_the_memory_of_a_device_stands_beside_what_was_predicted(tmp_path: Path)
     }
 
 
+def test_the_use_of_a_device_over_the_run_stands_with_its_mean(tmp_path: Path) -> None:
+    shares = (None, 50, 100, 90)
+    samples = [Sample(mono=10.0 + at, gpus=[{"utilisation": share}]) for at, share in enumerate(shares)]
+    (chart,) = [
+        one for one in charts.build_charts([], samples, [], 10.0) if one.title == "Use of the devices"
+    ]
+    assert chart.series[0].points == [(1.0, 0.5), (2.0, 1.0), (3.0, 0.9)]
+    assert chart.note == "mean 80% over 3 samples"
+
+
 def test_marks_of_a_long_run_are_few_and_what_went_wrong_stays() -> None:
     marks = story._thin_marks([Mark(float(at), "epoch", "") for at in range(10_000)])
     assert len(marks) == 100

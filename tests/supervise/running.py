@@ -53,6 +53,8 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def child_pid(run_dir: Path) -> int:
+    """The command may be at work before its start is in the journal."""
+    until(lambda: any(isinstance(one, AttemptStarted) for one in events(run_dir)), "the record of the start")
     event = only(run_dir, AttemptStarted)
     assert isinstance(event, AttemptStarted)
     return event.pid

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.journal.beats import Beat, Phase
+from holdfast.journal.events import SamePointSeen
 from holdfast.supervise.stall import judgement as stall_judgement
 from holdfast.supervise.stall.activity import ActivitySample, ActivityTracker
+from holdfast.supervise.stall.gpu_wait import NOWHERE, SamePoint
 from holdfast.supervise.stall.judgement import CloserLook, StallInputs, StallJudgement
 
 
@@ -24,6 +26,8 @@ class Story:
     rss_bytes: int = 300 << 20
     state: str = "S"
     gpu_busy: bool = False
+    sleeps: bool = False
+    same_point: SamePointSeen | None = None  # from ten seconds of silence on, reported every four
     made_progress: bool = False
     filtered_per_s: int = 0  # elements that a filter is given and drops
     step: int = 0
@@ -92,7 +96,7 @@ class Story:
         sample = ActivitySample(
             now=self.now, beat=self._beat, state=self.state, cpu_s=self.cpu_s, read_bytes=self.read_bytes,
             rss_bytes=self.rss_bytes, output_bytes=self.output_bytes,
-            gpu_busy=self.gpu_busy, threads_run=self.threads_run,
+            gpu_busy=self.gpu_busy, sleeps=self.sleeps, threads_run=self.threads_run,
         )  # fmt: skip
         self.activity.update(sample, self._new_beats)
         self._new_beats = []
@@ -111,9 +115,19 @@ class Story:
             configured_s=self.configured_s,
             filtered_elements=self.filtered_elements,
             made_progress=self.made_progress,
+            same_point=self._reported_point(),
             cpu_contention=self.cpu_contention,
         )
         self._judge(inputs)
+
+    def _reported_point(self) -> SamePoint:
+        silent_s = self.now - self._beat.mono if self._beat is not None else 0.0
+        if self.same_point is None or silent_s < 10:
+            return NOWHERE
+        ago_s = (silent_s - 10) % 4
+        point = self.same_point
+        seen = SamePointSeen(step=self.step, for_s=silent_s - ago_s, frames=point.frames, result=point.result)
+        return SamePoint(seen, self.now - ago_s)
 
     def announced_inputs(self) -> StallInputs:
         assert self._announced is not None

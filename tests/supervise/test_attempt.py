@@ -44,7 +44,7 @@ def test_the_kernels_log_is_asked_by_the_clock_that_it_is_written_by(monkeypatch
     began = time.monotonic()
     watched = SimpleNamespace(
         sampler=SimpleNamespace(group=cgroup.find("self")), oom_kills_before=0, pids_refused_before=0,
-        known_pids={1}, peak_bytes=1, descendants={},
+        known_pids={1}, peak_bytes=1, descendants={}, beats=SimpleNamespace(newest=None),
     )  # fmt: skip
     companion._attempt_ended(watched, None, 5.0)  # type: ignore[arg-type]
     attempt = AttemptRunner(SimpleNamespace(pid=1 << 30), watched, None, on_stall="report", print_line=print)  # type: ignore[arg-type]

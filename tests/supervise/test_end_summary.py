@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from holdfast.supervise import end_summary
@@ -33,6 +35,11 @@ def test_the_summary_of_a_killed_run() -> None:
     )
 
 
+def test_memory_that_was_never_measured_is_left_out() -> None:
+    summary = EndSummary(command="true", folder="runs/true-1", exit_code=0, duration_s=0.1, peak_bytes=0)
+    assert "memory" not in end_summary.render(summary)
+
+
 @pytest.mark.parametrize(
     "changes,sentence",
     [
@@ -58,3 +65,21 @@ def test_the_position_as_printed() -> None:
         EndSummary(command="node train.js", folder="r", exit_code=0, printed="step 7 of 50")
     )
     assert "  steps    step 7 of 50 (as printed)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (
+            ["/opt/bin/python", "-m", "holdfast.train", "/home/me/job/runs/t-1"],
+            "python -m holdfast.train runs/t-1",
+        ),
+        (
+            ["python", "train.py", "--data=/home/me/job/data", "/data/big"],
+            "python train.py --data=data /data/big",
+        ),
+        (["./train.sh", "a b", "/home/me/jobs/x"], "./train.sh 'a b' /home/me/jobs/x"),
+    ],
+)
+def test_the_command_is_shown_as_it_would_be_typed(command: list[str], shown: str) -> None:
+    assert end_summary.shown_command(command, here=Path("/home/me/job")) == shown

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import json
 import os
 import pty
+import resource
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -470,3 +473,24 @@ def test_a_full_disk_under_the_run_is_said_once_and_the_command_goes_on(tmp_path
         assert done.stderr.count("monitoring failed (output.log") == 1
     finally:
         subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.parametrize("closed", [[1], [2], [1, 2]], ids=str)
+def test_the_exit_code_is_the_commands_own_where_descriptors_are_closed(
+    tmp_path: Path, closed: list[int]
+) -> None:
+    """As a shell's `>&-` leaves them."""
+    words = [*HOLDFAST, "--run-dir", "r", *python("print(1); raise SystemExit(5)")]
+    redirected = " ".join(f"{number}>&-" for number in closed)
+    assert (
+        subprocess.run(f"{shlex.join(words)} {redirected}", shell=True, cwd=tmp_path, timeout=120).returncode
+        == 5
+    )
+
+
+def test_a_command_runs_where_no_folder_takes_a_temporary_file(tmp_path: Path) -> None:
+    """As on a full disk, here by the limit on the size of a file."""
+    words = [*HOLDFAST, "--run-dir", "r", *python("import os; os._exit(6)")]
+    no_files = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0))
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, preexec_fn=no_files, timeout=120)
+    assert done.returncode == 6

@@ -14,6 +14,7 @@ from holdfast import settings
 from holdfast.cli.commands.train_command import how_to_resume
 from holdfast.cli.main import main
 from holdfast.cli.recipes import absolute_override, resolve_recipe, with_absolute_paths
+from holdfast.data.synthetic import make_dataset
 from holdfast.errors import PathMissing
 from holdfast.journal.folder import RunFolder
 from holdfast.train.__main__ import main as trainer
@@ -75,6 +76,61 @@ def test_data_that_is_not_there_is_told_before_a_folder_is_made(
             f"where recipes/recipe.toml found no pictures in {tmp_path} no pictures in {tmp_path}/recipes "
             "change the nearest name there is picturs"
         )
+    assert not Path("runs").exists()
+
+
+def test_weights_that_are_not_there_are_named_before_a_folder_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_dataset(Path("pictures"), count=2, side=64)
+    Path("mine.pth").write_bytes(b"")
+    for weights in ("mien.pth", "coco-3"):
+        assert main(["train", "pictures", "--set", f"model.weights={weights}"]) == 2
+        printed = " ".join(said(capsys).split())
+        assert printed.startswith(
+            f"error[path-missing]: model.weights names a path that does not exist: {weights} "
+            f"where --set model.weights={weights} found no {weights} in {tmp_path} change the nearest name there "
+        )
+        assert f"is {'mine.pth' if weights == 'mien.pth' else 'coco-320'}" in printed
+        assert "coco, coco-v2, coco-320" in printed
+    assert not Path("runs").exists()
+
+
+def test_a_run_whose_weights_were_moved_says_so_when_it_is_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_dataset(Path("pictures"), count=2, side=64)
+    Path("runs/a").mkdir(parents=True)
+    weights = str(tmp_path / "mine.pth")
+    tables = {"data": {"train": str(tmp_path / "pictures")}, "model": {"weights": weights}}
+    Path("runs/a/recipe.toml").write_text(settings.to_toml(settings.resolve(tables)))
+    before = Path("runs/a/recipe.toml").read_text()
+    assert main(["train", "--resume", "--run-dir", "runs/a"]) == 2
+    printed = " ".join(said(capsys).split())
+    assert f"model.weights names a path that does not exist: {weights}" in printed
+    assert "if it was moved: --set model.weights=PATH" in printed
+    assert Path("runs/a/recipe.toml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    "given", ["api", "api/pipeline.config", "api/checkpoint", "api/checkpoint/ckpt-0", "api/checkpoint/ckpt-0.index",
+              "api/checkpoint/ckpt-0.data-00000-of-00001"],
+)  # fmt: skip
+def test_files_of_the_object_detection_api_are_imported_first(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_dataset(Path("images"), count=2, side=64)
+    Path("api/checkpoint").mkdir(parents=True)
+    for name in ("pipeline.config", "checkpoint/ckpt-0.index", "checkpoint/ckpt-0.data-00000-of-00001"):
+        Path("api", name).touch()
+    assert main(["train", "images", "--set", f"model.weights={given}"]) == 2
+    printed = " ".join(said(capsys).split())
+    assert "these are files of TensorFlow's Object Detection API, and they are imported first" in printed
+    root = Path.cwd()
+    checkpoint = "CHECKPOINT" if given.endswith("config") else root / "api/checkpoint/ckpt-0"
+    assert f"holdfast import {root / 'api/pipeline.config'} --checkpoint {checkpoint} --out NAME" in (
+        printed if given != "api/checkpoint/ckpt-0" else printed.replace("api/", f"{root}/api/")
+    )
     assert not Path("runs").exists()
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import settings
+from holdfast.host.process_limits import usable_cores
 from holdfast.memory import data_facts, host_memory
+from holdfast.pipeline.feed import batches_ahead
 from holdfast.settings.recipe import Recipe
 from holdfast.train.dataset_facts import read_data_facts
 from tests.train import shapes
@@ -34,7 +36,8 @@ def test_the_plan_knows_what_is_sent(data: Path, where: str, on_gpu: bool, sent:
     assert data_facts.step_config_of(configured, found).sent_pixels == sent
     host = host_memory.host_items(data_facts.host_facts_of(configured, found, state_bytes=0, on_gpu=on_gpu))
     (batches,) = [item.bytes for item in host if item.label.startswith("batches")]
-    assert batches == 4 * 4 * ((sent or 300 * 300) * 3 + found.max_boxes * 22)
+    ahead = batches_ahead(4, usable_cores())
+    assert batches == (ahead + 2) * 4 * ((sent or 300 * 300) * 3 + found.max_boxes * 22)
 
 
 def test_data_that_is_not_here_is_assumed_to_be_as_large_as_it_may_be(tmp_path: Path) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
+from holdfast import settings
 from holdfast.cli.main import main
 from holdfast.cli.recipes import resolve_recipe
 from holdfast.data.records import Dataset, ImageRef, Record
 from holdfast.errors import HoldfastError
 from holdfast.pipeline import dataset_columns
 from holdfast.train import dataset_setup
+from tests.data import made
 
 RECIPE = """
 [data]
@@ -61,26 +64,22 @@ def test_training_finds_the_pack_that_the_command_made(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "on_gpu", "servers", "sends"),
+    ("wanted", "on_gpu", "sends"),
     [
-        ("auto", True, "", True),
-        ("auto", False, "", False),
-        ("auto", True, "host:5050", False),
-        ("host", True, "", False),
-        ("device", False, "", True),
-        ("device", True, "host:5050", True),
+        ("auto", True, True),
+        ("auto", False, False),
+        ("host", True, False),
+        ("device", False, True),
+        ("device", True, True),
     ],
 )
 def test_where_images_are_resized(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, on_gpu: bool, servers: str, sends: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, on_gpu: bool, sends: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
     large_images(tmp_path)
     (tmp_path / "recipe.toml").write_text(RECIPE)
-    more = [f'hardware.data_service=["{servers}"]'] if servers else []
-    recipe = resolve_recipe(
-        "recipe.toml", [f"data.resize={wanted}", "data.augment=none", "model.input=96", *more]
-    )
+    recipe = resolve_recipe("recipe.toml", [f"data.resize={wanted}", "data.augment=none", "model.input=96"])
     trained = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
     made = dataset_setup.with_sent_pixels(recipe, trained, dataset_setup.build_feed(recipe), on_gpu=on_gpu)
     # SSD stretches 640 x 480 to 96 x 96: decoded at 1/4, which the shorter side allows.
@@ -115,3 +114,27 @@ def test_the_datas_own_splits_are_taken() -> None:
     assert len(alone.validation.records) == 1
     with pytest.raises(HoldfastError, match="no image is left"):
         dataset_setup._split_off_validation(replace(dataset, records=records("a")), None)
+
+
+def test_the_folder_valid_beside_train_is_validated_on(tmp_path: Path) -> None:
+    for folder, classes in (("train", "cell"), ("valid", "cell"), ("test", "cell")):
+        for number in range(4 if folder == "train" else 2):
+            file = tmp_path / folder / f"{folder}{number}.jpg"
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(made.image(seed=number))
+            file.with_suffix(".xml").write_text(
+                made.voc_xml(file.name, (64, 48), [(classes, 16, 12, 48, 36)])
+            )
+
+    def parts(**data: Any) -> tuple[int, int, str]:
+        given = {"train": str(tmp_path / "train"), **data}
+        found = dataset_setup.load_splits(settings.resolve({"data": given}, []))
+        return len(found.train.records), len(found.validation.records), found.notes
+
+    assert parts()[:2] == (4, 2)
+    assert parts()[2].startswith("validates on the folder 'valid' beside 'train'")
+    assert parts(train=str(tmp_path))[:2] == (4, 2)
+    assert parts(validation_fraction=0.5)[:2] == (2, 2)
+    for file in (tmp_path / "valid").glob("*.xml"):  # another dataset's, which happens to lie there
+        file.write_text(file.read_text().replace("cell", "dog"))
+    assert parts()[:2] == (3, 1)

@@ -146,6 +146,40 @@ def heed_modes() -> None:
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
+@needs_root
+@pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="no mkfs.ext4")
+def test_a_disk_that_the_kernel_makes_read_only_loses_nothing(data: Path, whole: str, tmp_path: Path) -> None:
+    """As after an error of the device; repaired, the run continues from the state that was saved elsewhere."""
+    image, disk, elsewhere = tmp_path / "image", tmp_path / "disk", tmp_path / "elsewhere"
+    image.touch()
+    os.truncate(image, 500 << 20)
+    disk.mkdir()
+    elsewhere.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    mount = ["mount", "-o", "loop,errors=remount-ro", image, disk]
+    if subprocess.run(mount, check=False).returncode:
+        pytest.skip("no loop devices here")
+    try:
+        source = subprocess.run(
+            ["findmnt", "-no", "SOURCE", disk], capture_output=True, text=True, check=True
+        )
+        run = Training(disk / "run", data, TMPDIR=str(elsewhere)).reach(6)
+        (Path("/sys/fs/ext4") / Path(source.stdout.strip()).name / "trigger_fs_error").write_text("1")
+        assert run.end() == 2, run.text()
+        assert "holdfast: no verdict: " in run.text()
+        (kept,) = elsewhere.glob("holdfast-run-*/step-12")
+        assert f"the state was saved as {kept} instead" in " ".join(run.text().split())
+        subprocess.run(["umount", disk], check=True)
+        assert subprocess.run(["e2fsck", "-fy", image], capture_output=True, check=False).returncode < 4
+        subprocess.run(mount, check=True)
+        shutil.move(kept, run.folder / "checkpoints" / "step-12")
+        again = Training(run.folder, data, resume=True)
+        assert again.end() == 0, again.text()
+        assert again.verdict()["weights_sha256"] == whole
+    finally:
+        subprocess.run(["umount", "-l", disk], check=False)
+
+
 def test_images_that_vanish_are_named(data: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(data, tmp_path / "own"))
     run = Training(tmp_path / "runs" / "gone", own, steps=40).reach(3)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +24,7 @@ from holdfast.step.optimizer import OptimizerConfig
 from holdfast.train.checkpoint import checkpoint_files
 from holdfast.train.intervals import Interval
 from holdfast.train.loop import TrainingPlan
+from holdfast.train.observers.progress_display import ProgressDisplay
 from holdfast.train.save_on_signal import SaveOnSignal
 from tests.train import tiny
 from tests.train.tiny_run import PLAN, Tiny
@@ -205,7 +208,7 @@ def test_out_of_memory_is_undone_and_goes_on_with_smaller_micro_batches(tmp_path
 @pytest.mark.proof  # TensorFlow has been seen to hang for ever in a refused allocation
 def test_nothing_smaller_is_an_answer_and_not_a_loop(tmp_path: Path) -> None:
     made = Tiny(tmp_path, SHORT, network=short_of_memory(0))
-    with pytest.raises(HoldfastError, match="a single picture at a time does not fit") as caught:
+    with pytest.raises(HoldfastError, match="a micro-batch of one image does not fit") as caught:
         made.run()
     assert caught.value.slug == "device-memory-exhausted"
     assert made.heard.of(ev.FitDone)[0].raised == "OutOfMemory"
@@ -356,3 +359,33 @@ def test_checkpoints_by_time_do_not_change_the_result(whole: Tiny, tmp_path: Pat
     made = Tiny(tmp_path, plan)
     made.run()
     assert made.digest() == whole.digest()
+
+
+@pytest.mark.parametrize(("resumed_at", "printed"), [(0, {"2.0"}), (1, {"2.0"}), (7, set())])
+def test_the_printed_speed_is_that_of_the_steps(resumed_at: int, printed: set[str], tmp_path: Path) -> None:
+    """A step of eight images takes four seconds of this clock. Its result is collected after the next step; that of
+    the last step before a validation, or of the run, at once, which once printed 3309 images/s."""
+    plan = replace(SHORT, steps=9, validate=Interval(steps=3), schedule=replace(SHORT.schedule, steps=9))
+    if resumed_at:
+        asked, holder = stop_after(resumed_at)
+        holder.append(Tiny(tmp_path / "run", plan, stop_signal=asked))
+        assert holder[0].run() == "SIGTERM"
+    now, out = [0.0], io.StringIO()
+
+    def clock() -> float:
+        now[0] += 0.001
+        return now[0]
+
+    def after_four_seconds(number: int) -> dict[str, Any]:
+        now[0] += 4.0
+        return tiny.batch(number)
+
+    made = Tiny(
+        tmp_path / "run", plan, again=bool(resumed_at), batch=after_four_seconds,
+        display=lambda heartbeat: [
+            ProgressDisplay(9, 8, out=out, clock=clock, memory=lambda: (), in_step=heartbeat.in_step)
+        ],
+    )  # fmt: skip
+    assert made.run() == "finished"
+    assert "step 9/9" in out.getvalue()
+    assert set(re.findall(r"(\S+) images/s", out.getvalue())) == printed

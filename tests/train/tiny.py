@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from holdfast.detectors.build import seeded
 from holdfast.step.network import Network, images_of
 from holdfast.step.optimizer import OptimizerConfig
 
@@ -15,15 +16,15 @@ SIDE = 16
 
 
 def model(*, dropout: bool = False) -> keras.Model:
-    keras.utils.set_random_seed(5)
-    x = inputs = keras.Input((SIDE, SIDE, 3))
-    x = layers.Rescaling(1 / 255)(x)
-    x = layers.Conv2D(4, 3, 2, activation="relu", name="backbone_conv")(x)
-    x = layers.GroupNormalization(2, name="norm")(x)
-    x = layers.Flatten()(x)
-    if dropout:
-        x = layers.Dropout(0.5, seed=3)(x)
-    return keras.Model(inputs, layers.Dense(4, name="head", dtype="float32")(x))
+    with seeded(5):
+        x = inputs = keras.Input((SIDE, SIDE, 3))
+        x = layers.Rescaling(1 / 255)(x)
+        x = layers.Conv2D(4, 3, 2, activation="relu", name="backbone_conv")(x)
+        x = layers.GroupNormalization(2, name="norm")(x)
+        x = layers.Flatten()(x)
+        if dropout:
+            x = layers.Dropout(0.5, seed=3)(x)
+        return keras.Model(inputs, layers.Dense(4, name="head", dtype="float32")(x))
 
 
 def network(**how: Any) -> Network:

@@ -28,7 +28,7 @@ from holdfast.train.checkpoint.checkpoint_files import Snapshot
 from holdfast.train.intervals import Interval
 from holdfast.train.loop import LoopEffects, TrainingLoop, TrainingPlan
 from holdfast.train.loop_state import LoopState
-from holdfast.train.observers.observer import JournalObserver, Observers, TrainerHeartbeat
+from holdfast.train.observers.observer import JournalObserver, Observer, Observers, TrainerHeartbeat
 from holdfast.train.schedules import Schedule
 from tests.train import tiny
 
@@ -37,6 +37,13 @@ PLAN = TrainingPlan(
     name="tiny", steps=60, batch=8, images=20, schedule=Schedule("cosine", 0.01, 60, 5), checkpoint=Interval(steps=7),
     validate=Interval(steps=10), freeze_steps=3,
 )  # fmt: skip
+
+
+@contextlib.contextmanager
+def exported(step: Any) -> Iterator[None]:
+    """JAX keeps the weights apart from the model; a validation needs them in it."""
+    step.export()
+    yield
 
 
 class Heard:
@@ -67,12 +74,14 @@ class Tiny:
         stop_signal: Callable[[], str] = lambda: "",
         batch: Callable[[int], Mapping[str, Any]] = tiny.batch,
         validate: Any = None,
+        display: Callable[[TrainerHeartbeat], list[Observer]] = lambda heartbeat: [],
     ) -> None:
         folder.mkdir(exist_ok=True)
         run = RunFolder(folder)
         self.heard, self.drawn = Heard(), batch
         self.batches_seen: list[int] = []
-        self.observers = Observers([JournalObserver(run, 1), self.heard])
+        heartbeat = TrainerHeartbeat(run, 1)
+        self.observers = Observers([JournalObserver(run, 1), self.heard, *display(heartbeat)])
         self.saver = AsyncCheckpointWriter(
             run.checkpoints, keep=3, notify=self.observers.notify, retry_after_s=0.05
         )
@@ -86,9 +95,9 @@ class Tiny:
         self.model = step.network.model
         world = LoopEffects(
             batches=self._batches, image_names=lambda batch: [f"{number}.jpg" for number in batch["image"]],
-            validate=validate or self._validate, serving_weights=contextlib.nullcontext,
+            validate=validate or self._validate, serving_weights=exported,
             newest_checkpoint=self._newest, run_facts=dict, writer=self.saver, observers=self.observers,
-            heartbeat=TrainerHeartbeat(run, 1), stop_signal=stop_signal,
+            heartbeat=heartbeat, stop_signal=stop_signal,
         )  # fmt: skip
         self.folder = run
         self.loop = TrainingLoop(plan, step, now, world)

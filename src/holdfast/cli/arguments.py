@@ -10,11 +10,14 @@ import math
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.errors import OutOfRange, UsageError, nearest
 from holdfast.shared_limits import MAX_PROCESSES
 from holdfast.units import parse_size
+
+if TYPE_CHECKING:
+    from holdfast.data.workers.worker_choice import WorkerChoice
 
 WHERE = "the command line"
 
@@ -65,7 +68,28 @@ PORT = integer(0, most=65535, such_as=8080)
 SEED = integer(0, most=2**31 - 1, such_as=0)
 RESTARTS = integer(0, such_as=3)
 INPUT_SIDE = integer(64, most=4096, such_as=320)  # of a network's input, in pixels
+EPSILON = Kind(float, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0, such_as="1e-5")  # of batch norm
 SCORE = Kind(float, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0, such_as="0.5")
+
+
+def _workers(text: str) -> WorkerChoice:
+    from holdfast.data.workers import worker_choice
+
+    return worker_choice.parse(text)
+
+
+WORKERS = Kind(_workers, "1 to 4096, auto, or ray://HOST:PORT", lambda _: True, such_as="4")
+
+
+def add_workers(parser: argparse.ArgumentParser, what: str, *, alias: bool = False) -> None:
+    """`--workers`, for commands that work through a dataset; `alias`: its older name too."""
+    parser.add_argument(
+        "--workers", type=WORKERS, metavar="N|auto|ray://HOST:PORT",
+        help=f"{what}: processes of this machine (default: all cores), or a Ray cluster; auto: the one that this "
+        "machine belongs to",
+    )  # fmt: skip
+    if alias:
+        add_hidden_alias(parser, "--processes", of="--workers", type=WORKERS)
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:

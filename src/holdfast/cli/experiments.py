@@ -66,7 +66,7 @@ def experiment(path: Path) -> None:
     result = {"cause": one.finding.cause, "kind": one.finding.title.kind, "task": one.task, "fit": setup["fit"],
               "rows": setup["rows"], "majority": answer.get("majority"), "tried": rows}  # fmt: skip
     _check(rows[0], path)
-    atomic_write.write_text(folder.experiment_result, json.dumps(result, indent=1))
+    atomic_write.write_text(folder.experiment_result, json.dumps(result, indent=1), private=True)
 
 
 def _setup(folder: RunFolder, evidence: Evidence) -> dict[str, Any]:

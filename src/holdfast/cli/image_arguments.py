@@ -18,9 +18,44 @@ def choose_backend() -> None:
     """Keras reads this when it is imported. A model file runs with either backend."""
     import os
 
+    from holdfast.settings.installed_backend import default_backend
+
     if os.environ.get("KERAS_BACKEND") not in ("tensorflow", "jax"):
-        os.environ["KERAS_BACKEND"] = "tensorflow"
+        os.environ["KERAS_BACKEND"] = default_backend()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+def image_names(places: list[str]) -> list[str]:
+    """The same as `find_images`, as text, and images behind URLs too."""
+    from holdfast.data.files import filesystem
+
+    found: list[str] = []
+    for place in places:
+        found += _behind_url(place) if filesystem.is_url(place) else map(str, find_images([place]))
+    return found
+
+
+def _behind_url(place: str) -> list[str]:
+    from holdfast.data.files import filesystem
+
+    try:
+        if any(sign in place for sign in "*?["):
+            inside = filesystem.glob(place)
+        elif filesystem.is_folder(place):
+            names = (filesystem.join(place, name) for name in filesystem.walk(place))
+            inside = [name for name in names if name.lower().endswith(SUFFIXES)]
+        else:
+            inside = [place] if filesystem.exists(place) else []
+    except OSError as error:
+        raise filesystem.as_file_error(error, place) from None
+    if not inside:
+        raise PathMissing(
+            "no images found",
+            where=place,
+            found=f"nothing at this address ends in {' '.join(SUFFIXES)}",
+            change="give the URL of an image, a folder of images, or a glob",
+        )
+    return inside
 
 
 def find_images(places: list[str]) -> list[Path]:

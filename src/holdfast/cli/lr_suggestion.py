@@ -9,9 +9,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast import atomic_write, regular_file
 from holdfast.errors import HoldfastError, from_json
 from holdfast.stderr import print_line
 from holdfast.subprocess_json import Reply, ask
+from holdfast.terminal_text import write_control
 
 if TYPE_CHECKING:
     from holdfast.settings.recipe import Recipe
@@ -74,14 +76,16 @@ class _Progress:
 
     def __call__(self, line: str) -> None:
         if self._live:
-            print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+            write_control(sys.stderr, "\r\x1b[2K")
+            print(line, end="", file=sys.stderr, flush=True)
         elif self._lines % 10 == 0:
             print_line(line)
         self._lines += 1
 
     def clear(self) -> None:
         if self._live:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+            write_control(sys.stderr, "\r\x1b[2K")
+            sys.stderr.flush()
 
 
 def failed(reply: Reply) -> RangeTestFailed:
@@ -102,7 +106,7 @@ def stored_at(recipe: Path) -> Path:
 
 def store(recipe: Path, found: dict[str, Any]) -> None:
     try:
-        stored_at(recipe).write_text(json.dumps(found))
+        atomic_write.write_text(stored_at(recipe), json.dumps(found))
     except OSError as error:
         print_line(f"holdfast: the answer could not be stored: {error}")
 
@@ -110,7 +114,7 @@ def store(recipe: Path, found: dict[str, Any]) -> None:
 def suggested_for(recipe_path: Path, recipe: Recipe) -> float | None:
     """The suggestion of an earlier range test of this recipe, if nothing that it depends on has changed."""
     try:
-        stored = json.loads(stored_at(recipe_path).read_text())
+        stored = regular_file.read_json(stored_at(recipe_path), most=1 << 20)
     except (OSError, ValueError):
         return None
     rate = stored.get("suggestion") if isinstance(stored, dict) else None

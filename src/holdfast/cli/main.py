@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
+from holdfast import terminal_text
 from holdfast.cli.arguments import WHERE, Parser
 from holdfast.errors import (
     ExitCode,
@@ -32,18 +33,21 @@ class Command(NamedTuple):
     name: str
     when: str
     help: str
+    folder: str = "commands"
 
     @property
     def module(self) -> str:
-        return f"holdfast.cli.commands.{self.name.replace('-', '_')}_command"
+        return f"holdfast.cli.{self.folder}.{self.name.replace('-', '_')}_command"
 
 
 #: Every command that works. `when` groups them in the help.
 COMMANDS: tuple[Command, ...] = (
-    Command("demo", "start", "a tour in a few minutes: check, train, break, explain, resume, report"),
+    Command("demo", "start", "a tour in a few minutes: check, train, break, explain, resume, report", "demo"),
+    Command("doctor", "start", "what works on this machine, and what to install", "setup"),
     Command("recipe", "before", "print a commented recipe, or check and resolve one"),
     Command("check", "before", "find problems in a dataset or recipe before training"),
-    Command("data", "before", "convert, repair, inspect, pack or serve a dataset"),
+    Command("data", "before", "convert, repair, inspect or pack a dataset"),
+    Command("import", "before", "bring a detector from torchvision or the Object Detection API"),
     Command("anchors", "before", "measure anchor coverage of a dataset, and fit better anchors"),
     Command("plan", "before", "predict GPU memory for a recipe, and what to change if it does not fit"),
     Command("lr-find", "before", "find a learning rate for a recipe (LR range test)"),
@@ -53,6 +57,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("attach", "during", "say what a training that runs already is doing, and whether it hangs"),
     Command("board", "during", "a live web page of all runs on this machine"),
     Command("top", "during", "a live table of all runs in the terminal"),
+    Command("notify", "during", "send a test message to a target of --notify", "setup"),
     Command("explain", "after", "explain why a run ended, or why it is stalled now; a log file is enough"),
     Command("compare", "after", "show what changed between two runs, and the effect of each change"),
     Command("causes", "after", "list all known causes, or print the page of one"),
@@ -60,16 +65,19 @@ COMMANDS: tuple[Command, ...] = (
     Command("eval", "after", "compute COCO and VOC metrics, per class, with an error analysis"),
     Command("predict", "after", "run a model on images, and print or draw its detections"),
     Command("export", "after", "export a model as SavedModel, ONNX or TFLite, from image to boxes"),
+    Command("completion", "start", "print the completion script of bash, zsh or fish", "setup"),
 )
 
 #: Package -> the extra that installs it.
 _EXTRAS = {
     **dict.fromkeys(("numpy", "PIL", "defusedxml", "yaml", "fsspec", "google_crc32c"), "data"),
     **dict.fromkeys(("faster_coco_eval", "pycocotools"), "evaluate"),
-    **dict.fromkeys(("tensorflow", "keras"), "cpu"),
+    **dict.fromkeys(("tensorflow", "keras", "cv2", "simplejpeg"), "cpu"),
     **dict.fromkeys(("jax", "jaxlib"), "jax"),
     **dict.fromkeys(("onnx", "tf2onnx", "onnxruntime", "ai_edge_litert"), "export"),
     **dict.fromkeys(("gcsfs", "s3fs", "google"), "cloud"),
+    "pyarrow": "parquet",
+    "apprise": "notify",
 }
 
 EXIT_CODES = "Exit codes: 0 success, 1 problems found, 2 error. `run` returns the exit code of its command."
@@ -79,10 +87,15 @@ _GROUPS = {"start": "start here", "before": "before a run", "during": "during a 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code. Never shows a traceback for a user's mistake."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    with terminal_text.installed():
+        return _main(list(sys.argv[1:] if argv is None else argv))
+
+
+def _main(words: list[str]) -> int:
     try:
         code = _dispatch(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # the descriptor was closed before we started
+            sys.stdout.flush()
         return code
     except HoldfastError as error:
         return _print_error(error, words)

@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.unimported_weights import refuse_unimported
 from holdfast.errors import PathMissing, UsageError, nearest
 from holdfast.journal.folder import RunFolder
+from holdfast.settings import pretrained
 
 if TYPE_CHECKING:
     from holdfast.settings.recipe import Recipe
 
 #: The settings whose values are paths.
 PATHS = ("data.train", "data.validation", "model.weights")
+#: Names that `model.weights` takes, were there a folder called so.
+NOT_PATHS = (*pretrained.NAMES, "imagenet")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -27,15 +31,56 @@ def resolve_recipe(source: str, overrides: Sequence[str] = ()) -> Recipe:
     from holdfast import settings
 
     if source.endswith(".toml"):
-        return with_absolute_paths(settings.read(source, overrides), Path(source).parent)
+        folder = Path(source).parent
+        return with_absolute_paths(
+            settings.read(
+                source, overrides, of_file=lambda weights: settings_of_weights(_absolute(weights, folder))
+            ),
+            folder,
+        )
     refuse_script_or_run(source)
+    if source.endswith(".config"):
+        refuse_unimported(source, "")
     if "://" not in source and not Path(source).exists() and not glob(source):
         raise PathMissing(
             "there is neither a recipe nor data at this path",
             where=source,
             change="give a recipe (a .toml file), or a folder or file of images and boxes",
         )
-    return with_absolute_paths(settings.resolve({"data": {"train": source}}, overrides), Path())
+    return with_absolute_paths(
+        settings.resolve({"data": {"train": source}}, overrides, of_file=settings_of_weights), Path()
+    )
+
+
+def settings_of_weights(weights: str) -> Mapping[str, Any] | None:
+    """The detector, the backbone and the input of a file of torchvision, of a run or of an import."""
+    path = Path(weights)
+    if is_state_dict(path):
+        from holdfast.weights_import.torchvision.torchvision_file import architecture_of
+
+        found = architecture_of(path)
+        return pretrained.settings_for(found.detector, found.backbone, found.input)
+    from holdfast.detectors.model_paths import MODEL_NAME, read_spec
+
+    spec = read_spec(path / MODEL_NAME if path.is_dir() else path)
+    if not spec or (path.suffix != ".npz" and not path.is_dir()):
+        return None
+    return pretrained.settings_for(spec["detector"], spec["backbone"], int(spec["input"][0]))
+
+
+def is_state_dict(path: Path) -> bool:
+    return path.suffix in (".pth", ".pt") and path.is_file()
+
+
+def download_weights(recipe: Recipe) -> None:
+    """A pretrained detector that `model.weights` names is fetched now, where somebody looks on."""
+    named = pretrained.find_pretrained(
+        recipe.model.weights or "", recipe.model.detector, recipe.model.backbone
+    )
+    if named is not None:
+        from holdfast.weights_import.torchvision.download import fetch
+
+        fetch(named)
 
 
 # -- paths ----------------------------------------------------------------------------------------
@@ -74,7 +119,7 @@ def path_exists(path: str) -> bool:
 
 
 def _absolute(path: str, recipe_folder: Path) -> str:
-    if "://" in path:
+    if "://" in path or path in NOT_PATHS:
         return path
     path = os.path.expanduser(path)
     if Path(path).is_absolute():
@@ -122,8 +167,12 @@ def refuse_script_or_run(source: str) -> None:
         )
 
 
-def refuse_missing_data(recipe: Recipe, source: str | Path, overrides: Sequence[str] = ()) -> None:
-    """Before Keras is loaded and a folder is made: a local data path that does not exist, or that is not data."""
+def refuse_missing_data(
+    recipe: Recipe, source: str | Path, overrides: Sequence[str] = (), *, weights: bool = True
+) -> None:
+    """Before Keras is loaded and a folder is made: a local path that does not exist, or data that is none.
+
+    `weights` is false where the initial weights are not read."""
     from holdfast.data.reading import detect_format
 
     for key, path in (("data.train", recipe.data.train), ("data.validation", recipe.data.validation)):
@@ -132,24 +181,49 @@ def refuse_missing_data(recipe: Recipe, source: str | Path, overrides: Sequence[
         if Path(path).exists():
             detect_format.open_sources(path)
             continue
-        raise _missing(key, Path(path), source, overrides)
+        raise _missing(key, Path(path), source, overrides, _DATA_CHANGE.format(key=key))
+    given = recipe.model.weights if weights else None
+    refuse_unimported(given or "", "model.weights")
+    if given and given not in NOT_PATHS and "://" not in given and not Path(given).exists():
+        raise _missing("model.weights", Path(given), source, overrides, *_WEIGHTS_CHANGE, names=NOT_PATHS)
 
 
-def _missing(key: str, given: Path, source: str | Path, overrides: Sequence[str]) -> PathMissing:
+_DATA_CHANGE = (
+    "set {key} to the folder or file with the images and boxes; a relative path is looked up from the current folder, "
+    "then from the recipe's folder"
+)
+_WEIGHTS_CHANGE = (
+    "give a .pth file of torchvision, a run, the folder of an import, or a file with a backbone's weights; if it was "
+    "moved: --set model.weights=PATH",
+    f"torchvision's trained detectors are called {', '.join(pretrained.NAMES)}",
+)
+
+
+def _missing(
+    key: str,
+    given: Path,
+    source: str | Path,
+    overrides: Sequence[str],
+    *change: str,
+    names: Sequence[str] = (),
+) -> PathMissing:
+    """`names` are what the setting takes beside paths."""
     bases = (Path.cwd(), Path(source).resolve().parent)
     places = dict.fromkeys(_first_missing_part(base, given) for base in bases)
-    close = next((near for place, part in places if (near := nearest(part, _names_in(place)))), None)
+    close = nearest(str(given), names) or next(
+        (
+            str(given).replace(part, near, 1)
+            for place, part in places
+            if (near := nearest(part, _names_in(place)))
+        ),
+        None,
+    )
     typed = next((one for one in overrides if one.startswith(f"{key}=")), "")
-    part = next(part for _, part in places)
     return PathMissing(
         f"{key} names a path that does not exist: {given}",
         where=f"--set {typed}" if typed else source,
         found=[f"no {part} in {place}" for place, part in places],
-        change=[
-            *([f"the nearest name there is {str(given).replace(part, close, 1)}"] if close else []),
-            f"set {key} to the folder or file with the images and boxes; a relative path is looked up from the "
-            "current folder, then from the recipe's folder",
-        ],
+        change=[*([f"the nearest name there is {close}"] if close else []), *change],
     )
 
 

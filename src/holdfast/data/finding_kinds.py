@@ -187,9 +187,30 @@ KINDS: dict[str, FindingKind] = {
         "images are only inside their annotations (labelme's imageData)",
         "nothing here: they are read from there; `holdfast data convert SRC DST --to coco` writes files of them",
     ),
+    "images-not-downloaded": FindingKind(
+        "note",
+        "a table lists images that are not in the folder, and their rows are left out",
+        "nothing, if only a part was downloaded on purpose",
+    ),
+    "task-without-annotation": FindingKind(
+        "note",
+        "tasks of Label Studio that nobody has annotated are left out",
+        "annotate them; submit an empty annotation for an image with nothing in it",
+    ),
+    "several-annotators": FindingKind(
+        "warning",
+        "tasks of Label Studio have several annotations, of which one was taken",
+        "mark the right one as ground truth; without such a mark the newest counts",
+    ),
+    "video-without-frames": FindingKind(
+        "warning",
+        "a video is annotated, and its frames are not here as images",
+        "export it from CVAT with `save images`, or write them next to the XML: "
+        "ffmpeg -i VIDEO -start_number 0 frame_%06d.png",
+    ),
     "shape-without-box": FindingKind(
         "warning",
-        "points, or classes alone, are annotated, which are no boxes, and are left out",
+        "annotations that are no boxes (points, captions, classes alone) are left out",
         "draw boxes around them, if they are to be found; an image with nothing else is not used",
     ),
     "score-column": FindingKind(

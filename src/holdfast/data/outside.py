@@ -32,7 +32,7 @@ def folder_of(source: Source) -> str:
 
 def problem_of(image: ImageRef, folder: str) -> Problem | None:
     """A note where the file of an image is outside `folder`, by its path or by a link."""
-    if not folder or image.in_shard or image.inside or filesystem.is_url(image.path):
+    if not folder or image.in_shard or image.inside or filesystem.is_url(image.path) or "\0" in image.path:
         return None
     place = _real(image.path)
     if place.is_relative_to(_real_folder(folder)):

@@ -50,7 +50,7 @@ class ImageRef:
     length: int | None = None
     width: int | None = None
     height: int | None = None
-    inside: str = ""  # the key of a JSON file that holds the bytes as base64
+    inside: str = ""  # the key of a JSON file with the bytes as base64, or the place in a Parquet file
 
     @property
     def in_shard(self) -> bool:
@@ -64,6 +64,10 @@ class ImageRef:
         """The encoded bytes: JPEG, PNG or whatever they are."""
         from holdfast.data.files.filesystem import read_bytes
 
+        if self.inside.startswith("parquet:"):
+            from holdfast.data.files.parquet_rows import image_bytes
+
+            return image_bytes(self.path, self.inside)
         data = read_bytes(self.path, self.offset or 0, self.length)
         if not self.inside:
             return data
@@ -92,7 +96,7 @@ class Dataset:
     """All records of a source. `class_ids[i]` is the id that the source itself uses for `classes[i]`."""
 
     path: str
-    format: str  # coco, voc, yolo, csv, labelme, tfrecord
+    format: str  # a key of `data.formats.FORMATS`
     records: tuple[Record, ...]
     classes: tuple[str, ...]
     class_ids: tuple[int | None, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from holdfast.detectors.ops.nms import Detections
 from holdfast.detectors.retinanet import RetinaNet
 from holdfast.detectors.spec import DetectorSpec, check
 from holdfast.detectors.ssd import SSD
+from holdfast.detectors.variants import build_variant
 
 Tensor = Any
 
@@ -41,13 +43,29 @@ def build(spec: DetectorSpec, weights: str | None = None, *, seed: int = 0) -> D
     The same seed gives the same fresh weights.
     """
     check(spec)
-    keras.utils.set_random_seed(seed)
-    with _policy(spec.dtype_policy):
+    with seeded(seed), _policy(spec.dtype_policy):
+        if spec.variant:
+            return build_variant(spec)
         if spec.detector == "ssd":
             return SSD(spec, weights)
         if spec.detector == "retinanet":
             return RetinaNet(spec, weights)
         return FasterRCNN(spec, weights)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Within, the same seed gives the same fresh weights, whatever other threads do.
+
+    Keras draws the seed of each initializer from Python's global generator with `random.randint`. A thread that
+    retries a request to a bucket draws from that generator too, so `randint` has its own one meanwhile.
+    """
+    keras.utils.set_random_seed(seed)
+    before, random.randint = random.randint, random.Random(seed).randint
+    try:
+        yield
+    finally:
+        random.randint = before
 
 
 @contextmanager

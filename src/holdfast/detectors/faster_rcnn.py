@@ -128,7 +128,7 @@ class FasterRCNN(keras.Model):
             positive_from=0.7, negative_below=0.3, force=True,
         )  # fmt: skip
         drawn = sample(
-            matches.positive, matches.negative, _seeds(batch), size=self.numbers.anchors, positive_share=0.5
+            matches.positive, matches.negative, seeds_of(batch), size=self.numbers.anchors, positive_share=0.5
         )
         boxes, _ = box_targets(batch, gather_rows(matches.box_index, drawn.index))
         wanted = encode(boxes, ops.take(ops.convert_to_tensor(anchors), drawn.index, axis=0))
@@ -157,9 +157,9 @@ class FasterRCNN(keras.Model):
         )  # fmt: skip
         drawn = sample(
             ops.logical_and(matches.positive, present), ops.logical_and(matches.negative, present),
-            _seeds(batch) + 1, size=self.numbers.regions, positive_share=0.25,
+            seeds_of(batch) + 1, size=self.numbers.regions, positive_share=0.25,
         )  # fmt: skip
-        picked = ops.where(drawn.chosen[..., None], gather_rows(candidates, drawn.index), _padding_region())
+        picked = ops.where(drawn.chosen[..., None], gather_rows(candidates, drawn.index), padding_region())
         logits, offsets = self._look_closer(maps, picked)
         boxes, classes = box_targets(batch, gather_rows(matches.box_index, drawn.index))
         labels = ops.where(drawn.positive, classes, self.classes)
@@ -183,11 +183,11 @@ class FasterRCNN(keras.Model):
         )
 
 
-def _seeds(batch: Batch) -> Tensor:
+def seeds_of(batch: Batch) -> Tensor:
     """Without seeds the image's own number decides: the same sample of it in every epoch."""
     return ops.cast(batch["seeds"] if "seeds" in batch else batch["image"], "int32")
 
 
-def _padding_region() -> Tensor:
+def padding_region() -> Tensor:
     """Where padding of the sample is cut out; it enters no loss."""
     return ops.convert_to_tensor((0.0, 0.0, 16.0, 16.0), dtype="float32")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from holdfast.detectors.anchors.letterbox import InputMapping
 from holdfast.detectors.build import Detector
 from holdfast.detectors.spec import DetectorSpec
 from holdfast.errors import HoldfastError
-from holdfast.pipeline.validation_image import ImagePreparer, PreparedImage, Undecodable
+from holdfast.pipeline.decode import Undecodable
+from holdfast.pipeline.validation_image import ImagePreparer, PreparedImage
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,27 @@ def detect_all(
     detector: Detector, images: Sequence[ImageRef], *, batch: int = 8, threads: int = 4
 ) -> Iterator[ImageDetections]:
     """One answer for each image, in order. The next batch is decoded while this one is computed."""
+    yield from compiled_detector(detector)(images, batch=batch, threads=threads)
+
+
+def compiled_detector(detector: Detector) -> Callable[..., Iterator[ImageDetections]]:
+    """`detect_all` of this detector, for several calls: compiled once."""
     run, shown = compile_detect(detector), as_trained(detector.spec)
+
+    def detect(images: Sequence[ImageRef], *, batch: int = 8, threads: int = 4) -> Iterator[ImageDetections]:
+        return _detected(run, shown, images, batch, threads, detector.spec.input)
+
+    return detect
+
+
+def _detected(
+    run: Any,
+    shown: ImagePreparer,
+    images: Sequence[ImageRef],
+    batch: int,
+    threads: int,
+    input_size: tuple[int, int],
+) -> Iterator[ImageDetections]:
     batches = [images[start : start + batch] for start in range(0, len(images), batch)]
     with ThreadPoolExecutor(threads) as pool:
         coming = [pool.submit(_prepare, shown, image) for image in (batches[0] if batches else [])]
@@ -52,16 +72,11 @@ def detect_all(
             ready = [future.result() for future in coming]
             following = batches[index + 1] if index + 1 < len(batches) else []
             coming = [pool.submit(_prepare, shown, image) for image in following]
-            yield from _detections_of(run, ready, batch, detector.spec.input)
+            yield from _detections_of(run, ready, batch, input_size)
 
 
 def as_trained(spec: DetectorSpec) -> ImagePreparer:
-    """Encoded bytes to the input's pixels, as the detector saw them in training. TensorFlow's, on any backend."""
-    if keras.backend.backend() != "tensorflow":
-        import tensorflow as tf
-
-        with contextlib.suppress(RuntimeError):  # it was started before, and holds what it holds
-            tf.config.set_visible_devices([], "GPU")
+    """Encoded bytes to the input's pixels, as the detector saw them in training."""
     height, width = spec.input
     return ImagePreparer(height, width, spec.resizing)
 

@@ -6,26 +6,26 @@ Not HDF5: on a full disk `.weights.h5` ends the process with SIGSEGV, and numpy 
 from __future__ import annotations
 
 import json
-import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import atomic_write
+from holdfast import atomic_write, regular_file
 from holdfast.detectors.anchors.anchor_defaults import shapes_of
 from holdfast.detectors.anchors.grid import LevelShapes
-from holdfast.detectors.backbones.imagenet_weights import WeightsDoNotFit
 from holdfast.detectors.build import Detector, build
+from holdfast.detectors.class_heads import carry_classes, is_class_head
 from holdfast.detectors.model_paths import SPEC_NAME, find_model
 from holdfast.detectors.spec import DetectorSpec, from_json
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, WeightsDoNotFit
 
-#: Names of the weights that have numbers for each class.
-CLASS_HEADS = re.compile(r"class_out(_\d+)?/(out/)?(kernel|bias)$|region_head/box_out/")
+_LARGEST_SETTING = 1 << 20  # pixels of the input, channels, boxes
+MOST_SHOWN = 6  # of the weights that start fresh
 
 Array = NDArray[np.generic]
 
@@ -43,12 +43,18 @@ class WeightLoadReport:
     kept: tuple[str, ...]
     fresh: tuple[str, ...]  # "name: (1, 1, 128, 12) in the file, (1, 1, 128, 24) here"
     unused: tuple[str, ...]
+    carried: tuple[str, ...] = ()  # heads that kept the numbers of some classes
+    known_classes: tuple[str, ...] = ()  # those classes
 
     def summary(self) -> str:
-        if not self.fresh and not self.unused:
+        if not self.fresh and not self.unused and not self.carried:
             return f"all {len(self.kept)} weights were kept"
         lines = [f"{len(self.kept)} weights were kept, {len(self.fresh)} start fresh"]
-        lines += [f"  {line}" for line in self.fresh]
+        if self.known_classes:
+            names = ", ".join(self.known_classes[:6]) + (" …" if len(self.known_classes) > 6 else "")
+            lines.append(f"  {len(self.carried)} heads keep what they learned about {names}")
+        lines += [f"  {line}" for line in self.fresh[:MOST_SHOWN]]
+        lines += [f"  … and {len(self.fresh) - MOST_SHOWN} more"] if len(self.fresh) > MOST_SHOWN else []
         lines += [f"  {name}: in the file, not used" for name in self.unused]
         return "\n".join(lines)
 
@@ -86,14 +92,21 @@ def fine_tune(
     rematerialise: bool = False,
     seed: int = 0,
 ) -> tuple[Detector, WeightLoadReport]:
-    """The file's detector for other classes: the heads that depend on their number are made again, all else is kept.
-    Anchors that were fitted grow with the input.
+    """The file's detector for other classes: heads keep the numbers of classes that the file has by the same name, and
+    start fresh for the others; all else is kept. Anchors that were fitted grow with the input.
 
     `expected` names the detector and the backbone that a recipe asks for; a file of others is refused.
     """
     spec, arrays = read(path)
+    check_expected(spec, expected or {}, path)
+    detector = build(adapted(spec, path, classes, input_size, precision, rematerialise), seed=seed)
+    return detector, fill(detector, arrays, of_classes=spec.classes)
+
+
+def check_expected(spec: DetectorSpec, expected: Mapping[str, str], path: Path) -> None:
+    """A recipe that asks for another detector or backbone than the file holds is refused."""
     held = {"model.detector": spec.detector, "model.backbone": spec.backbone}
-    other = {name: wanted for name, wanted in (expected or {}).items() if held[name] != wanted}
+    other = {name: wanted for name, wanted in expected.items() if held[name] != wanted}
     if other:
         raise WeightsDoNotFit(
             "the weights are those of another detector than the recipe asks for",
@@ -101,17 +114,24 @@ def fine_tune(
             found=[f"{name} is {wanted!r}, the file holds {held[name]!r}" for name, wanted in other.items()],
             change=[f'{name} = "{held[name]}"' for name in other],
         )
-    # As many classes with other names, or in another order, have heads of the same shape: they must not be kept.
-    others = spec.classes if spec.classes != classes else ()
-    spec = replace(
+
+
+def adapted(
+    spec: DetectorSpec,
+    path: Path | str,
+    classes: tuple[str, ...],
+    input_size: tuple[int, int] | None,
+    precision: str | None,
+    rematerialise: bool,
+) -> DetectorSpec:
+    """The spec of a file for another training."""
+    return replace(
         spec, classes=classes, input=input_size or spec.input, precision=precision or spec.precision,
         anchors=_at_input(spec, input_size or spec.input, path), rematerialise=rematerialise,
     )  # fmt: skip
-    detector = build(spec, seed=seed)
-    return detector, fill(detector, arrays, of_classes=others)
 
 
-def _at_input(spec: DetectorSpec, size: tuple[int, int], path: Path) -> LevelShapes | None:
+def _at_input(spec: DetectorSpec, size: tuple[int, int], path: Path | str) -> LevelShapes | None:
     """The fitted anchors of a file, in pixels of another input."""
     if spec.anchors is None or size == spec.input:
         return spec.anchors
@@ -134,23 +154,38 @@ def fill(
 ) -> WeightLoadReport:
     """Give each variable the array of its name and shape; say which did not find one.
 
-    `of_classes` are the file's, where they are others than the detector's: its class heads stay fresh then.
+    `of_classes` are the file's: where they are others than the detector's, or in another order, its heads take over
+    class by class what has the same name.
     """
-    kept, fresh = [], []
+    kept, fresh, carried = [], [], []
+    spec = detector.spec
+    others = of_classes if of_classes != spec.classes else ()
     for variable in detector.variables:
         array = arrays.get(variable.path)
         shape = tuple(variable.shape)
-        of_others = bool(of_classes) and CLASS_HEADS.search(variable.path) is not None
+        of_others = bool(others) and is_class_head(variable.path)
+        if array is not None and of_others:
+            moved = carry_classes(
+                variable.path, np.asarray(array), np.asarray(variable), others, spec.classes,
+                background=spec.detector != "retinanet" or spec.variant == "object-detection-api",
+            )  # fmt: skip
+            if moved is not None:
+                variable.assign(moved)
+                carried.append(variable.path)
+                continue
         if array is not None and array.shape == shape and not of_others:
             variable.assign(array)
             kept.append(variable.path)
         elif array is not None and array.shape == shape:
-            fresh.append(f"{variable.path}: for other classes in the file ({', '.join(of_classes[:4])})")
+            fresh.append(f"{variable.path}: for other classes in the file ({', '.join(others[:4])})")
         else:
             there = f"{array.shape} in the file" if array is not None else "not in the file"
             fresh.append(f"{variable.path}: {there}, {shape} here")
     names = {variable.path for variable in detector.variables}
-    return WeightLoadReport(tuple(kept), tuple(fresh), tuple(name for name in arrays if name not in names))
+    return WeightLoadReport(
+        tuple(kept), tuple(fresh), tuple(name for name in arrays if name not in names), tuple(carried),
+        tuple(name for name in spec.classes if name in others) if carried else (),
+    )  # fmt: skip
 
 
 def named_weights(detector: Detector) -> dict[str, Array]:
@@ -163,15 +198,26 @@ def named_weights(detector: Detector) -> dict[str, Array]:
     return named
 
 
+def _refuse_huge(value: Any) -> None:
+    """ValueError for a number that no detector has, before a network of that size is built."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            _refuse_huge(one)
+    elif isinstance(value, int | float) and not abs(value) <= _LARGEST_SETTING:
+        raise ValueError(f"it describes a detector with a setting of {str(value)[:40]}")
+
+
 def read(path: Path) -> tuple[DetectorSpec, dict[str, Array]]:
     find_model(path)
     try:
+        regular_file.refuse_bomb(path)
         with np.load(path, allow_pickle=False) as content:
-            spec = from_json(json.loads(content[SPEC_NAME].tobytes()))
-            return spec, {name: content[name] for name in content.files if name != SPEC_NAME}
+            stored = json.loads(content[SPEC_NAME].tobytes())
+            _refuse_huge(stored)
+            return from_json(stored), {name: content[name] for name in content.files if name != SPEC_NAME}
     except PermissionError:
         raise  # the command line has words for it
-    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except (*regular_file.UNREADABLE_ARCHIVE, OSError, zipfile.BadZipFile) as error:
         raise NotAModelFile(
             "the file is not a detector that Holdfast saved",
             where=path,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
 
+from holdfast import atomic_write
 from holdfast.errors import AlreadyThere, NotAFolder, PathMissing, PermissionRefused
 from holdfast.journal.folder import RunFolder
 
@@ -68,16 +70,13 @@ def read_spec(path: Path) -> dict[str, Any]:
 
 def check_target(path: Path, what: str = "the export") -> None:
     """Before minutes are spent: nothing is there, and something can be written there."""
-    if path.exists():
+    if os.path.lexists(path):
         raise AlreadyThere(f"{what} would overwrite something", where=path, change="name a path that is free")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise PathMissing("the folder to write into does not exist", where=folder, change="make it first")
-    # Asking for permission says yes to root where a file system says no.
-    tried = folder / f".{path.name}.partial"
     try:
-        tried.touch(exist_ok=True)
-        tried.unlink()
+        atomic_write.try_to_write(folder)
     except OSError as error:
         raise PermissionRefused(
             "the folder to write into takes no files",

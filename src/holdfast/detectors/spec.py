@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.detectors.anchors.grid import LevelShapes
+from holdfast.detectors.model_paths import initial_model, read_spec
+from holdfast.detectors.variants import VARIANTS
 from holdfast.errors import ContradictorySettings, OutOfRange, nearest
 from holdfast.pipeline.feed import ResizeMode
 
@@ -38,10 +40,15 @@ class DetectorSpec:
     rematerialise: bool = False
     box_loss: str = "smooth-l1"  # or "giou", for SSD and RetinaNet
     anchors: LevelShapes | None = None  # in place of the paper's, as `holdfast anchors` fits them
+    variant: str = ""  # whose arithmetic: Holdfast's own, or one of `detectors.variants`
+    options: tuple[tuple[str, Any], ...] = ()  # what the variant's own configuration says of it
 
     @property
     def resizing(self) -> ResizeMode:
-        return RESIZING[self.detector]
+        own = dict(self.options).get("resizing")
+        if own is not None:
+            return "letterbox" if own == "letterbox" else "stretch"
+        return VARIANTS[self.variant].resizing[self.detector] if self.variant else RESIZING[self.detector]
 
     @property
     def dtype_policy(self) -> str:
@@ -62,14 +69,28 @@ def from_json(content: dict[str, Any]) -> DetectorSpec:
     anchors = values.get("anchors")
     values["classes"] = tuple(values["classes"])
     values["input"] = tuple(values["input"])
+    values["options"] = tuple((name, _tuples(value)) for name, value in values.get("options", ()))
     values["anchors"] = anchors and tuple(tuple((float(w), float(h)) for w, h in level) for level in anchors)
     return check(DetectorSpec(**values))
 
 
+def resizing_of(detector: str, weights: str | None) -> ResizeMode:
+    """How images are brought to the input of the detector that a recipe trains: a model file may say so itself."""
+    saved = initial_model(weights)
+    stored = read_spec(saved) if saved is not None else {}
+    return from_json(stored).resizing if stored.get("variant") else RESIZING[detector]
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(one) for one in value) if isinstance(value, list | tuple) else value
+
+
 def check(spec: DetectorSpec) -> DetectorSpec:
     """The same spec, or an error that names the setting."""
-    _one_of("model.detector", spec.detector, tuple(BACKBONES))
-    _one_of("model.backbone", spec.backbone, BACKBONES[spec.detector])
+    _one_of("variant", spec.variant, ("", *VARIANTS))
+    networks = VARIANTS[spec.variant].networks if spec.variant else BACKBONES
+    _one_of("model.detector", spec.detector, tuple(networks))
+    _one_of("model.backbone", spec.backbone, networks[spec.detector])
     _one_of("train.precision", spec.precision, tuple(PRECISIONS))
     _one_of("normalization", spec.normalization, ("frozen-batch", "group"))
     _one_of(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from holdfast import regular_file
 from holdfast.data.files.parse_numbers import parse_flag
 from holdfast.errors import DataError, NotAFile, PathMissing
 from holdfast.evaluate.box_columns import Bools, Floats, GroundTruth, Ints, Predictions
 
+LARGEST_FILE_BYTES = 2 << 30
 _GROUND_TRUTH_SHAPE = 'a COCO file is an object with "images", "categories" and "annotations"'
 _PREDICTIONS_SHAPE = (
     'detections are a list of {"image_id": …, "category_id": …, "bbox": [x, y, w, h], "score": …}'
@@ -96,8 +97,12 @@ def _read_json(path: Path, role: str) -> Any:
     if path.is_dir():
         raise NotAFile(f"the {role} is a folder", where=path, change="give the path of a JSON file")
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        with path.open("rb") as file:  # a pipe of the shell, `<(…)`, too
+            data = file.read(LARGEST_FILE_BYTES + 1)
+        if len(data) > LARGEST_FILE_BYTES:
+            raise ValueError(f"it is larger than {LARGEST_FILE_BYTES >> 30} GiB")
+        return regular_file.parse_json(data)
+    except ValueError as error:
         raise UnreadableEvaluation(
             f"the {role} file is not JSON", where=path, found=str(error), change="write the file again"
         ) from error

@@ -39,6 +39,8 @@ _SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 1
 
 _PHASES = {phase.label: phase for phase in Phase}
 _NOT_ERRORS = ("KeyboardInterrupt", "SystemExit")
+#: Writers of the journal that are not inside the process.
+_OUTSIDE = ("", "supervisor", "scheduler", "relay", "conductor")
 
 
 class LimitSetBy(enum.StrEnum):
@@ -119,7 +121,7 @@ class Evidence:
     @property
     def probed(self) -> bool:
         """Something inside the process wrote to the journal, and more than that the probe was left out of it."""
-        inside = (entry for entry in self.entries if entry.by not in ("supervisor", ""))
+        inside = (entry for entry in self.entries if entry.by not in _OUTSIDE)
         return any(not isinstance(entry.event, ev.ProbeLeftOut) for entry in inside)
 
     # -- the end --------------------------------------------------------------------------------
@@ -163,6 +165,11 @@ class Evidence:
     def attached(self) -> bool:
         """It ran before Holdfast came: there is no probe in it, and its beginning is not known."""
         return self.opened is not None and self.opened.event.watch == "attached"
+
+    @property
+    def beside(self) -> bool:
+        """Watched from inside, by `holdfast.watch` or in a notebook: only the block is known, not the process."""
+        return self.opened is not None and self.opened.event.watch == "beside"
 
     @property
     def left(self) -> bool:
@@ -295,9 +302,14 @@ class Evidence:
         event = raised.event
         if event.caught is True or event.process != "main" or event.left == "thread":
             return False
-        after = [one for one in self.entries if one.line > raised.line and one.pid == raised.pid]
-        continued = any(isinstance(one.event, ev.FitStarted | ev.EpochDone) for one in after)
-        return event.left == "script" or not continued
+        return event.left == "script" or self._worked_until.get(raised.pid, 0) < raised.line
+
+    @cached_property
+    def _worked_until(self) -> dict[int, int]:
+        """The last line at which a fit began or an epoch was done, by process."""
+        return {
+            one.pid: one.line for one in self.entries if isinstance(one.event, ev.FitStarted | ev.EpochDone)
+        }
 
     @cached_property
     def _swallowed(self) -> errors.Raised | None:
@@ -323,9 +335,24 @@ class Evidence:
         for one in self.all(ev.EpochDone):
             epochs.setdefault(one.event.fit, []).append(one)
         return tuple(
-            Fit(number, started.get(number), done.get(number), tuple(epochs.get(number, ())))
+            Fit(
+                number,
+                started.get(number),
+                done.get(number),
+                tuple(epochs.get(number, ())),
+                self._restored_in(started.get(number), done.get(number)),
+            )
             for number in sorted({*started, *done, *epochs})
         )
+
+    def _restored_in(
+        self, started: Recorded[ev.FitStarted] | None, done: Recorded[ev.FitDone] | None
+    ) -> Recorded[ev.Restored] | None:
+        """What was restored while a fit ran, by a callback of it."""
+        if started is None or done is None:
+            return None
+        within = [one for one in self.all(ev.Restored) if started.line < one.line < done.line]
+        return within[-1] if within else None
 
     @property
     def fit_count(self) -> int:

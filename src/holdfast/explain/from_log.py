@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.errors import NotALog
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact, facts
 from holdfast.explain.readings import error
@@ -68,6 +69,8 @@ class _Ended:
 def evidence_of(log: ScannedLog, *, name: str, path: Path, written_at: float, now: float) -> Evidence:
     """The evidence that a log gives; `written_at`: when its last line was written, as far as that is known."""
     pieces = _pieces(log)
+    if not pieces:
+        raise NotALog(f"{name} has no text", where=name, found="zero bytes, or codes of a terminal alone")
     ended = _ending(pieces)
     records = _Records(name, written_at, pieces)
     records.add_course()
@@ -132,6 +135,7 @@ def _ending(pieces: Sequence[_Piece]) -> _Ended | None:
     no_reason = not raised or raised[-1].type in error.LAUNCHER_ERRORS
     if words is not None and (no_reason or _outranks(pieces[words])):
         return _by_words(words, pieces[words], raised)
+    raised = raised or _without_traceback(pieces)
     if raised:
         return _Ended(raised[-1].at, ev.AttemptEnded(exit_code=1), raised)
     return None if _breaks_off(pieces) else _Ended(len(pieces) - 1, ev.AttemptEnded(exit_code=0))
@@ -147,6 +151,23 @@ def _uncaught(pieces: Sequence[_Piece], printed: Sequence[TracebackText]) -> tup
         if one.type not in error.LAUNCHER_ERRORS:
             break
     return tuple(reversed(found))
+
+
+#: An exception of Python's or of a package, and what it says; `TestError: 0.31` is a measure.
+_ERROR_LINE = re.compile(
+    r"^(?P<type>(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>(?![-+]?[\d.]+\s*%?$).*\S)$"
+)
+
+
+def _without_traceback(pieces: Sequence[_Piece]) -> tuple[TracebackText, ...]:
+    """An error as the last thing that the program said: a handler printed it, or this is the end of a log."""
+    own = [at for at, one in enumerate(pieces) if one.text.strip() and not _OF_OTHERS.search(one.text)]
+    last = pieces[own[-1]].text.strip() if own else ""
+    found = _ERROR_LINE.match(last)
+    if found is None or _continued(pieces, own[-1] + 1):
+        return ()
+    kind, message = found["type"], found["message"]
+    return (TracebackText(kind, message, (), (), (), at=own[-1], end=own[-1] + 1, start=own[-1]),)
 
 
 def _continued(pieces: Sequence[_Piece], place: int) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from holdfast import regular_file
 from holdfast.errors import NotARun, PathMissing, nearest
 from holdfast.explain.evidence import Attempt, Evidence, Sources
 from holdfast.explain.finding import Fact
@@ -22,24 +22,27 @@ from holdfast.journal import reader, stack_files, thinned
 from holdfast.journal.beats import Beat, BeatReader
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
+from holdfast.journal.typed_values import plain
 from holdfast.printed.log_scan import scan
 
 _BEATS = 800  # the newest; older ones are in the samples
 _FATAL_CHARACTERS = 200_000
 _FIRST_BYTES = 64 << 10
 _RESULT_BYTES = 1 << 20
+_FATAL_BYTES = 16 << 20
+_MOST_SCRIPTS, _SCRIPT_BYTES = 50, 1 << 20
 #: Seconds after the start of an attempt by which its process must have started; a later one was given its number.
 _STARTED_WITHIN_S = 60
 
 
-def gather(path: Path, *, now: float) -> Evidence:
-    """The evidence of the run in this folder."""
+def gather(path: Path, *, now: float, attempt: int | None = None) -> Evidence:
+    """The evidence of the run in this folder, of its last attempt where none is named."""
     folder = RunFolder(path)
     if not path.is_dir() or not folder.is_run:
         raise _no_run(path) if path.exists() else _missing(path)
     missing: list[Fact] = []
     entries = _journal(folder.journal, missing)
-    number = max((entry.attempt for entry in entries), default=1)
+    number = attempt or max((entry.attempt for entry in entries), default=1)
     last = [one for one in entries if one.attempt == number or isinstance(one.event, ev.RunOpened)]
     evidence = Evidence(
         name=folder.name,
@@ -61,7 +64,7 @@ def gather(path: Path, *, now: float) -> Evidence:
         experiment=_experiment(folder.experiment_result) if evidence.last(ev.ExperimentKept) else None,
         alive=alive,
         same_boot=same_boot,
-        missing=(*missing, *_absent(folder, evidence)),
+        missing=(*missing, *_strange_files(folder), *_absent(folder, evidence)),
     )
 
 
@@ -76,7 +79,9 @@ def _printed_course(path: Path, evidence: Evidence) -> tuple[Recorded[Any], ...]
     if not entries or reported or any(one.step for one in evidence.beats):
         return ()
     try:
-        with path.open("rb") as file:
+        with regular_file.open_regular(path, links=False) as file:
+            if os.fstat(file.fileno()).st_size > output.MOST_OUTPUT_BYTES:
+                return ()
             log = scan(file, file.read(_FIRST_BYTES))
     except OSError:
         return ()
@@ -85,13 +90,18 @@ def _printed_course(path: Path, evidence: Evidence) -> tuple[Recorded[Any], ...]
 
 
 def _missing(path: Path) -> PathMissing:
-    close = nearest(path.name, [run.name for run in _runs_in(path.parent)])
+    close = _nearest_run(path, path.parent) or _nearest_run(path, Path("runs"))
     return PathMissing(
         f"there is no run at {path}",
         where=path,
-        found=f"the nearest beside it is {path.parent / close}" if close else "",
-        change=f"give {path.parent / close}" if close else "holdfast run -- python train.py makes one",
+        found=f"the nearest is {close}" if close else "",
+        change=f"give {close}" if close else "holdfast run -- python train.py makes one",
     )
+
+
+def _nearest_run(path: Path, among: Path) -> Path | None:
+    close = nearest(path.name, [run.name for run in _runs_in(among)])
+    return among / close if close else None
 
 
 def _no_run(path: Path) -> NotARun:
@@ -132,8 +142,9 @@ def sources(path: Path) -> Sources:
     """The texts that a run was started with, for comparing it with another."""
     folder = RunFolder(path)
     scripts: dict[str, str] = {}
-    with contextlib.suppress(OSError):
-        scripts = {one.name: one.read_text(errors="replace") for one in folder.source.iterdir()}
+    for name in regular_file.names_in(folder.source)[:_MOST_SCRIPTS]:
+        with contextlib.suppress(OSError):
+            scripts[name] = regular_file.read_text(folder.source / name, most=_SCRIPT_BYTES, links=False)
     return Sources(scripts, _recipe(folder.recipe))
 
 
@@ -144,8 +155,8 @@ def _recipe(path: Path) -> dict[str, Any]:
     import tomllib
 
     tables: dict[str, Any] = {}
-    with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
-        tables = tomllib.loads(path.read_text())
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        tables = tomllib.loads(regular_file.read_text(path, most=_SCRIPT_BYTES, links=False))
     parts = [(name, values) for name, values in tables.items() if isinstance(values, dict)]
     return {f"{table}.{name}": value for table, values in parts for name, value in values.items()}
 
@@ -156,11 +167,12 @@ def _recorded(entry: Entry) -> Recorded[Any]:
 
 def _journal(path: Path, missing: list[Fact]) -> list[Entry]:
     try:
-        raw = path.read_bytes()
+        lines = reader.read_lines(path)
+    except PermissionError:
+        raise  # what is in it may be the end of the run: without it nothing can be said
     except OSError as error:
         missing.append(Fact("missing.journal", {"error": error.strerror or str(error)}))
         return []
-    lines = raw.split(b"\n")
     if lines[-1]:
         missing.append(Fact("journal.cut-off", {"line": len(lines)}))
     lines.pop()
@@ -169,6 +181,9 @@ def _journal(path: Path, missing: list[Fact]) -> list[Entry]:
     entries = [entry for found in decoded for entry in found]
     if len(entries) < len(wanted):
         missing.append(Fact("journal.unreadable", {"lines": len(wanted) - len(entries)}))
+    if misfits := [entry for entry in entries if entry.misfits]:
+        values = {"values": sum(entry.misfits for entry in misfits)}
+        missing.append(Fact("journal.wrong-types", values, f"journal.jsonl:{misfits[0].line}"))
     return entries
 
 
@@ -186,10 +201,11 @@ def _captures(folder: Path, evidence: Evidence) -> tuple[tuple[str, stack_files.
     """The captures of this attempt; the newest few, since each may be large."""
     named = [one.event.file for one in evidence.all(ev.StacksCaptured)]
     named += [name for one in evidence.all(ev.Stalled) for name in one.event.stacks]
-    if not evidence.entries and folder.is_dir():
-        named = sorted(path.name for path in folder.glob("*.json"))
+    there = {name for name in regular_file.names_in(folder) if name.endswith(".json")}
+    if not evidence.entries:
+        named = sorted(there)
     newest = list(dict.fromkeys(Path(name).name for name in named))[-3:]
-    found = [(name, stack_files.read(folder / name)) for name in newest]
+    found = [(name, stack_files.read(folder / name)) for name in newest if name in there]
     return tuple((name, capture) for name, capture in found if capture is not None)
 
 
@@ -197,10 +213,12 @@ def _fatal(folder: RunFolder, evidence: Evidence) -> error.Fatal | None:
     """What the fault handler of one of this attempt's processes wrote when it crashed; the trainer's before others'."""
     trainers = [one.pid for one in evidence.all(ev.FitStarted)]
     joined = [one.pid for one in evidence.all(ev.ProcessJoined)]
+    if folder.stacks.is_symlink():
+        return None
     for pid in dict.fromkeys([*reversed(trainers), *joined]):
         path = folder.fault_file(pid)
         with contextlib.suppress(OSError):
-            text = path.read_text(errors="replace")[-_FATAL_CHARACTERS:]
+            text = regular_file.read_text(path, most=_FATAL_BYTES, links=False)[-_FATAL_CHARACTERS:]
             if (found := error.read_fatal(text, source=f"stacks/{path.name}")) is not None:
                 return found
     return None
@@ -224,7 +242,9 @@ def _still_there(evidence: Evidence) -> tuple[bool | None, bool | None]:
 
 def _experiment(path: Path) -> dict[str, Any] | None:
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(path.read_bytes()[:_RESULT_BYTES])
+        if path.parent.is_symlink():
+            return None
+        found = plain(regular_file.read_json(path, most=_RESULT_BYTES, links=False))
         return found if isinstance(found, dict) else None
     return None
 
@@ -235,7 +255,7 @@ def _saved(checkpoints: Path) -> int | None:
         names = [entry.name for entry in os.scandir(checkpoints) if entry.is_dir()]
     except OSError:
         return None
-    return max((int(name[5:]) for name in names if re.fullmatch(r"step-\d+", name)), default=None)
+    return max((int(name[5:]) for name in names if re.fullmatch(r"step-[0-9]{1,15}", name)), default=None)
 
 
 def _earlier(entries: list[Entry], number: int) -> tuple[Attempt, ...]:
@@ -248,15 +268,33 @@ def _earlier(entries: list[Entry], number: int) -> tuple[Attempt, ...]:
         steps = [event.steps for event in own if isinstance(event, ev.EpochDone)]
         losses = [event.step for event in own if isinstance(event, ev.LossSeen)]
         word = "not recorded" if ended is None else ended.signal or f"exit code {ended.exit_code}"
-        reached = max([sum(steps), *losses]) if steps or losses else None
+        said = next((one for one in reversed(own) if isinstance(one, ev.SchedulerAnswered)), None)
+        if said is not None and said.why:
+            word += f" ({', '.join([said.why, *said.failed_nodes])})"
+        counted = [ended.step] if ended is not None and ended.step else []
+        reached = max([sum(steps), *losses, *counted]) if steps or losses or counted else None
         found.append(Attempt(attempt, word, ended.duration_s if ended else None, reached))
     return tuple(found)
+
+
+def _strange_files(folder: RunFolder) -> list[Fact]:
+    """What is no regular file in the place of one: a link, a FIFO, a device. None of it is read."""
+    found = []
+    for path in (folder.vitals, folder.beats, folder.output, folder.recipe):
+        if not os.path.lexists(path):
+            continue
+        try:
+            regular_file.open_regular(path, links=False).close()
+        except OSError as error:
+            values = {"file": path.name, "error": error.strerror or str(error)}
+            found.append(Fact("file.not-read", values))
+    return found
 
 
 def _absent(folder: RunFolder, evidence: Evidence) -> list[Fact]:
     absent = {
         "missing.samples": not evidence.samples,
-        "missing.heartbeats": not evidence.beats,
-        "missing.output": not folder.output.exists(),
+        "missing.heartbeats": not evidence.beats and (evidence.probed or not evidence.beside),
+        "missing.output": not folder.output.exists() and not evidence.beside,
     }
     return [Fact(kind) for kind, is_absent in absent.items() if is_absent]

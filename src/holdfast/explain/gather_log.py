@@ -17,10 +17,13 @@ from holdfast.explain.readings.end import KERNEL_LOG
 from holdfast.host import cgroup, kernel_log
 from holdfast.host.log_writers import log_writers
 from holdfast.journal import events as ev
+from holdfast.journal.folder import RunFolder
 from holdfast.printed.log_scan import is_text, scan
+from holdfast.regular_file import open_regular
 
 _FIRST_BYTES = 64 << 10
 _STDIN = "stdin"
+_PROGRAMS = (".py", ".ipynb")
 _COMPRESSED = {b"\x1f\x8b": "zcat", b"\xfd7zXZ": "xzcat", b"BZh": "bzcat", b"\x28\xb5\x2f\xfd": "zstdcat"}
 #: Seconds between the last line of a log and the kernel's line about the process that wrote it. Chosen: longer than a
 #: step and its output take to reach the file, and short enough that few others are killed in it.
@@ -30,7 +33,8 @@ _SAME_END_S = 60.0
 def gather_log(path: Path | None, *, now: float, ask_machine: bool = True) -> Evidence:
     """The evidence of the run that printed this; None reads standard input, which may come from anywhere."""
     if path is not None:
-        with path.open("rb") as file:
+        _refuse_other_files(path)
+        with open_regular(path) as file:
             evidence = _read(file, path, name=path.name, written_at=path.stat().st_mtime, now=now)
         return _with_machine(evidence, path) if ask_machine else evidence
     if sys.stdin is None or sys.stdin.isatty():
@@ -39,6 +43,20 @@ def gather_log(path: Path | None, *, now: float, ask_machine: bool = True) -> Ev
             change=["holdfast explain train.log", "kubectl logs POD | holdfast explain -"],
         )
     return _read(sys.stdin.buffer, Path(), name=_STDIN, written_at=0.0, now=now)
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Text that is no log would be judged as one that ended well."""
+    run = RunFolder(path.parent)
+    if path in (run.journal, run.vitals, run.beats, run.verdict):
+        what = f"{path.name} is one of the records of the run {run.name}"
+        raise NotALog(what, where=path, change=f"holdfast explain {run.path}")
+    if path.suffix in _PROGRAMS:
+        raise NotALog(
+            f"{path.name} is a program, and not what it printed",
+            where=path,
+            change=[NotALog.advice, "or watch it: holdfast run -- python train.py"],
+        )
 
 
 def _read(file: BinaryIO, path: Path, *, name: str, written_at: float, now: float) -> Evidence:

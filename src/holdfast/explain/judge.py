@@ -23,10 +23,15 @@ from holdfast.journal import events as ev
 from holdfast.journal.folder import RunFolder
 
 
-def explain(path: Path | RunFolder, now: float | None = None, *, compare: bool = True) -> Verdict:
-    """Why the run in this folder ended, or why it does not move. Reads the folder and its neighbours, nothing else."""
+def explain(
+    path: Path | RunFolder, now: float | None = None, *, compare: bool = True, attempt: int | None = None
+) -> Verdict:
+    """Why the run in this folder ended, or why it does not move. Reads the folder and its neighbours, nothing else.
+
+    `attempt`: explain this one instead of the last.
+    """
     folder = path.path if isinstance(path, RunFolder) else Path(path)
-    evidence = gather(folder, now=time.time() if now is None else now)
+    evidence = gather(folder, now=time.time() if now is None else now, attempt=attempt)
     verdict = judge(evidence)
     if not compare or verdict.went_well:
         return verdict

@@ -134,7 +134,8 @@ def _ending(evidence: Evidence, how: Outcome) -> Fact:
     if how == Outcome.ENDED:
         return Fact("summary.end-unknown")
     if how == Outcome.FAILED:
-        return Fact("summary.failed", {"exit_code": evidence.exit_code})
+        # Of a block inside a process the code is our own word for an exception: the process continues.
+        return Fact("summary.failed", {"exit_code": None if evidence.beside else evidence.exit_code})
     return Fact("summary.by-itself", {"fits": evidence.fit_count})
 
 

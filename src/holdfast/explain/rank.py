@@ -20,7 +20,7 @@ def rank(findings: Sequence[Finding], outcome: Outcome) -> tuple[Finding, ...]:
     """The findings that stand, the verdict first."""
     standing = _without_the_general(findings)
     ended_badly = outcome in (Outcome.FAILED, Outcome.KILLED, Outcome.STALLED)
-    about_the_end = _about_the_end(standing)
+    about_the_end = _about_the_end(findings)
 
     def order(pair: tuple[int, Finding]) -> tuple[int, int, int, int, int, int]:
         place, finding = pair
@@ -49,7 +49,7 @@ def _without_the_general(findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _about_the_end(findings: list[Finding]) -> frozenset[str]:
+def _about_the_end(findings: Sequence[Finding]) -> frozenset[str]:
     """Causes that say why it ended, and those that led to one of them."""
     ending = {finding.cause for finding in findings if finding.ends}
     for _ in findings:

@@ -45,7 +45,7 @@ class Group(enum.StrEnum):
     """Where a cause is at home; the name of its folder, and its heading in `holdfast causes`."""
 
     MEMORY = "memory of the host"
-    DEVICE = "memory of a GPU"
+    DEVICE = "a GPU and its memory"
     DATA = "supply and content of the data"
     STEPS = "counting of steps and epochs"
     CONTROL = "control flow"

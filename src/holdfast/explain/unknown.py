@@ -21,9 +21,10 @@ def unknown(evidence: Evidence, how: Outcome) -> Finding:
             cause="unknown",
         )
     facts = [*end_seen(evidence), *silence(evidence), *_main_thread(evidence), *last_line(evidence)]
+    gone = evidence.beside and evidence.end_unknown
     return Finding(
         Strength.POSSIBLE,
-        Title("unknown", {"outcome": how}),
+        Title("unknown.process-gone" if gone else "unknown", {"outcome": how}),
         [*facts, *at_the_end(evidence)],
         [*_next(evidence), Remedy("unknown.send-the-folder")],
         against=[Fact(kind) for kind in _not_found(evidence)],
@@ -33,6 +34,8 @@ def unknown(evidence: Evidence, how: Outcome) -> Finding:
 
 def _next(evidence: Evidence) -> list[Remedy]:
     stacks = evidence.stacks
+    if evidence.beside and evidence.end_unknown:
+        return [Remedy("unknown.process-gone")]
     if not evidence.attached:
         return [Remedy("unknown.shorter-limit", safety="guess")]
     if stacks is not None and not stacks.python_threads:
@@ -51,7 +54,9 @@ def _not_found(evidence: Evidence) -> list[str]:
     missing = {
         "missing.exception": evidence.error is None,
         "missing.oom-kill": not evidence.oom_kills,
-        "missing.probe": not (evidence.probed or evidence.attached or evidence.all(ev.ProbeLeftOut)),
+        "missing.probe": not (
+            evidence.probed or evidence.attached or evidence.beside or evidence.all(ev.ProbeLeftOut)
+        ),
         "missing.probe-attached": evidence.attached,
         "missing.stacks": evidence.stall is not None and evidence.stacks is None,
     }

@@ -49,6 +49,15 @@ def read(*, since: float, device: str = "/dev/kmsg", limit: int = 40) -> list[Ke
     return lines[-limit:]
 
 
+def readable(device: str = "/dev/kmsg") -> bool:
+    """Whether this process may read the log at all."""
+    try:
+        os.close(os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
 def parse_record(record: bytes) -> KernelLine | None:
     """``6,1234,56789012,-;text``: the third is microseconds since the machine started."""
     head, semicolon, text = record.decode(errors="replace").partition(";")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _FIRST_READ_BYTES = 2048  # the kernel gives at least this much at once, so a shorter answer is complete
+_LOOKS_AT_A_STARTING_PROGRAM = 20
+_STARTING_PROGRAM_S = 0.005  # between two looks
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -33,8 +36,10 @@ class Stat:
 
     @property
     def started_s(self) -> float:
-        """By the machine's monotonic clock."""
-        return self.started_ticks / _TICKS_PER_S
+        """By the machine's monotonic clock, which a suspension stops and the kernel's ticks do not: never too late, and
+        too early by what the machine has been suspended since."""
+        suspended_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+        return self.started_ticks / _TICKS_PER_S - suspended_s
 
 
 def read(path: str) -> bytes | None:
@@ -156,9 +161,29 @@ def memory_parts(pid: int) -> dict[str, int]:
     return keyed(read(f"/proc/{pid}/smaps_rollup"))
 
 
+def arguments(pid: int) -> list[str]:
+    """The command's words; none of a kernel thread, or of a process that has ended.
+
+    Between the moment when a started program replaces the one that started it and the moment when the kernel has laid
+    out its arguments, the file is empty: the next look sees them.
+    """
+    for _ in range(_LOOKS_AT_A_STARTING_PROGRAM):
+        text = read(f"/proc/{pid}/cmdline")
+        if text or text is None or not _has_program(pid):
+            break
+        time.sleep(_STARTING_PROGRAM_S)
+    return [word.decode(errors="replace") for word in text.rstrip(b"\0").split(b"\0")] if text else []
+
+
+def _has_program(pid: int) -> bool:
+    try:
+        return bool(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return False
+
+
 def command_line(pid: int) -> str:
-    text = read(f"/proc/{pid}/cmdline") or b""
-    return text.replace(b"\0", b" ").decode(errors="replace").strip()
+    return " ".join(arguments(pid)).strip()
 
 
 def wait_channel(pid: int, thread: int) -> str:

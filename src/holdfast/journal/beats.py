@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 import mmap
 import os
 import struct
@@ -177,8 +178,10 @@ class BeatReader:
 
     def _open(self) -> mmap.mmap | None:
         if self._map is None:
+            from ..regular_file import open_regular  # the writer's side has no use for it
+
             try:
-                with self._path.open("rb") as file:
+                with open_regular(self._path, links=False) as file:
                     if os.fstat(file.fileno()).st_size < SIZE:
                         return None
                     ring = mmap.mmap(file.fileno(), SIZE, access=mmap.ACCESS_READ)
@@ -203,13 +206,11 @@ def _record(ring: mmap.mmap, sequence: int) -> Beat | None:
         return None
     (_, mono, phase, has_loss, attempt, pid, callback_index, fit, epoch, step, train_batches, test_batches,
      data_wait_ns, compute_ns, loss, step_ns, _) = values  # fmt: skip
-    try:
-        known = Phase(phase)
-    except ValueError:  # of a newer version
-        known = Phase.BUILD
+    if not math.isfinite(mono):
+        return None
     return Beat(
-        sequence=sequence, mono=mono, phase=known, attempt=attempt, pid=pid, callback_index=callback_index, fit=fit,
-        epoch=epoch, step=step, train_batches=train_batches, test_batches=test_batches,
+        sequence=sequence, mono=mono, phase=_phase(phase), attempt=attempt, pid=pid, fit=fit, epoch=epoch, step=step,
+        callback_index=callback_index, train_batches=train_batches, test_batches=test_batches,
         data_wait_ns=data_wait_ns, compute_ns=compute_ns, loss=loss if has_loss else float("nan"),
         has_loss=bool(has_loss), step_ns=step_ns,
     )  # fmt: skip
@@ -220,14 +221,21 @@ def _with_newer_counters(ring: mmap.mmap, beat: Beat) -> Beat:
     if sequence != beat.sequence or _FRONT.unpack_from(ring, _COUNTERS_OFFSET)[0] != sequence:
         return beat
     return beat._replace(
-        mono=mono_ns / 1e9, phase=Phase(packed & 0xFF), callback_index=packed >> 8,
+        mono=mono_ns / 1e9, phase=_phase(packed & 0xFF), callback_index=packed >> 8,
         step=beat.step + steps, train_batches=beat.train_batches + steps,
     )  # fmt: skip
 
 
+def _phase(number: int) -> Phase:
+    try:
+        return Phase(number)
+    except ValueError:  # of a newer version
+        return Phase.BUILD
+
+
 def _create(path: Path) -> mmap.mmap:
     """Maps the file, created or resized. Writes its blocks: a full disk is an error here, not a SIGBUS later."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         header = _HEADER.pack(_MAGIC, _SLOTS, _RECORD_SIZE, 0)
         if os.fstat(fd).st_size != SIZE or os.pread(fd, 16, 0) != header[:16]:

@@ -59,7 +59,7 @@ class OwnDescriptor:
 
 def _open(path: str, flags: int) -> int:
     """Never 0, 1 or 2: a script that has closed those opens them again, and relies on getting their numbers."""
-    number = os.open(path, flags | os.O_CLOEXEC, 0o644)
+    number = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     if number > 2:
         return number
     import fcntl  # rarely needed

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import atomic_write
+from ..secret_text import redacted_values
+
+_MOST_BYTES = 64 << 20
+_NESTED = ("looks", "processes", "threads", "frames")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +73,38 @@ class Capture:
 def write(path: Path, capture: Capture) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not synced: the disk may be what stalls, and the supervisor must not wait for it too.
-    atomic_write.write_text(path, json.dumps(asdict(capture), default=str), sync=False)
+    atomic_write.write_text(
+        path, json.dumps(redacted_values(asdict(capture)), default=str), sync=False, private=True
+    )
 
 
 def read(path: Path) -> Capture | None:
     """The capture, or None when the file is corrupt or of another format."""
+    from ..regular_file import read_json
+
     try:
-        values = json.loads(path.read_bytes())
-        return Capture(**{**values, "looks": [_snapshot(snapshot) for snapshot in values["looks"]]})
-    except (OSError, ValueError, TypeError, KeyError):
+        values = read_json(path, most=_MOST_BYTES, links=False)
+        looks = [_snapshot(snapshot) for snapshot in values["looks"]]
+        return Capture(**{**_fitting(Capture, values), "looks": looks})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
 def _snapshot(values: dict[str, Any]) -> StackSnapshot:
-    return StackSnapshot(values["mono"], [_process(process) for process in values["processes"]])
+    return StackSnapshot(float(values["mono"]), [_process(process) for process in values["processes"]])
 
 
 def _process(values: dict[str, Any]) -> ProcessStacks:
-    return ProcessStacks(**{**values, "threads": [_thread(thread) for thread in values["threads"]]})
+    threads = [_thread(thread) for thread in values["threads"]]
+    return ProcessStacks(**{**_fitting(ProcessStacks, values), "threads": threads})
 
 
 def _thread(values: dict[str, Any]) -> Thread:
-    return Thread(**{**values, "frames": [Frame(**frame) for frame in values["frames"]]})
+    frames = [Frame(**_fitting(Frame, frame)) for frame in values["frames"]]
+    return Thread(**{**_fitting(Thread, values), "frames": frames})
+
+
+def _fitting(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+    from .typed_values import fitting  # of the reader's side; the writer's runs in older Pythons too
+
+    return fitting(kind, {name: value for name, value in values.items() if name not in _NESTED})[0]

@@ -6,11 +6,14 @@ A run of a million steps leaves a journal of some thousand lines and a hundred t
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+from holdfast import regular_file
 from holdfast.journal import vitals
-from holdfast.journal.vitals import Sample
+from holdfast.journal.vitals import LINE_BYTES, Sample
 
 #: Kinds that come once a step or once an epoch; of these the first, the last and some of the middle are enough.
 _FREQUENT = frozenset(
@@ -21,27 +24,27 @@ _FREQUENT = frozenset(
      b"fit_started", b"fit_done", b"dataset_seen", b"model_seen", b"pipeline_seen", b"pass_done"}
 )  # fmt: skip
 _KEEP_OF_A_KIND = 300
+_KEEP_OF_ANOTHER = 3000  # more of the others no run writes; a stranger's file may hold a million of them
 _KIND = b'{"kind": "'  # as the writer begins each line
 _WHOLE_VITALS_BYTES = 192 << 10
 _MIDDLE_SAMPLES = 200
+_MOST_BYTES = 4 << 30
 
 
 def journal_lines(lines: list[bytes]) -> list[int]:
     """Numbers of the lines of a journal to decode, from 0."""
     if len(lines) <= 2 * _KEEP_OF_A_KIND:
         return list(range(len(lines)))
-    wanted: list[int] = []
-    frequent: dict[bytes, list[int]] = {}
+    by_kind: dict[bytes, list[int]] = {}
     begin = len(_KIND)
     for number, line in enumerate(lines):
         kind = line[begin : line.find(b'"', begin)] if line.startswith(_KIND) else b""
-        if kind in _FREQUENT:
-            frequent.setdefault(kind, []).append(number)
-        else:
-            wanted.append(number)
-    for numbers in frequent.values():
-        wanted += _even(numbers, _KEEP_OF_A_KIND)
-    return sorted(wanted)
+        by_kind.setdefault(kind, []).append(number)
+    return sorted(
+        number
+        for kind, numbers in by_kind.items()
+        for number in _even(numbers, _KEEP_OF_A_KIND if kind in _FREQUENT else _KEEP_OF_ANOTHER)
+    )
 
 
 def _even(numbers: list[int], most: int) -> list[int]:
@@ -57,22 +60,28 @@ def _even(numbers: list[int], most: int) -> list[int]:
 def samples(path: Path) -> Iterator[tuple[int, Sample]]:
     """Line number and sample."""
     try:
-        size = path.stat().st_size
+        file = regular_file.open_regular(path, links=False)
     except OSError:
         return
-    if size <= _WHOLE_VITALS_BYTES:
-        yield from vitals.read(path)
-        return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= _WHOLE_VITALS_BYTES:
+            yield from vitals.read(path)
+        elif size <= _MOST_BYTES:
+            yield from _some(file, size)
+
+
+def _some(file: BinaryIO, size: int) -> Iterator[tuple[int, Sample]]:
+    with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as whole:
         line, position = 1, 0
         for start, end in _windows(size):
             start = _line_start(whole, start)
             line += whole[position:start].count(b"\n")
             position = start
             while position < end:
-                stop = whole.find(b"\n", position)
+                stop = whole.find(b"\n", position, position + LINE_BYTES)
                 if stop < 0:
-                    return
+                    break  # cut off, or no line that a run writes
                 sample = vitals.decode(whole[position:stop])
                 if sample is not None:
                     yield line, sample
@@ -90,4 +99,4 @@ def _windows(size: int) -> list[tuple[int, int]]:
 
 
 def _line_start(whole: mmap.mmap, at: int) -> int:
-    return 0 if at == 0 else whole.find(b"\n", at) + 1 or at
+    return 0 if at == 0 else whole.find(b"\n", at, at + LINE_BYTES) + 1 or at

@@ -7,10 +7,17 @@ last few thousand beats.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from holdfast import regular_file
+from holdfast.journal.typed_values import fitting
+
+LINE_BYTES = 1 << 20
+_MOST_BYTES = 512 << 20  # of a file: a sample a second for a week
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +87,6 @@ class Sample:
     step_s: float | None = None  # median of the steps since the last sample
 
 
-_FIELDS = frozenset(f.name for f in fields(Sample))
-_PROCESS_FIELDS = frozenset(f.name for f in fields(Process))
-
-
 def encode(sample: Sample) -> bytes:
     """One line, without empty values."""
     values = {name: value for name, value in asdict(sample).items() if value not in (None, "", [], {})}
@@ -91,25 +94,28 @@ def encode(sample: Sample) -> bytes:
 
 
 def decode(line: bytes) -> Sample | None:
+    """None for a line that is no sample. A value of another type than its field has is left out."""
     try:
-        values = json.loads(line)
-        processes = [
-            Process(**{k: v for k, v in process.items() if k in _PROCESS_FIELDS})
-            for process in values.pop("processes", [])
-        ]
-        return Sample(**{k: v for k, v in values.items() if k in _FIELDS}, processes=processes)
+        values = regular_file.parse_json(line)
+        listed = values.get("processes") or []
+        processes = [Process(**fitting(Process, one)[0]) for one in listed if isinstance(one, dict)]
+        kept, _ = fitting(Sample, {name: value for name, value in values.items() if name != "processes"})
+        sample = Sample(**kept, processes=processes)
     except (ValueError, TypeError, AttributeError):
         return None
+    return sample if math.isfinite(sample.at) and math.isfinite(sample.mono) else None
 
 
 def read(path: Path) -> Iterator[tuple[int, Sample]]:
     """Line number and sample; lines that are cut off are skipped."""
     try:
-        file = path.open("rb")
-    except FileNotFoundError:
+        file = regular_file.open_regular(path, links=False)
+    except OSError:
         return
     with file:
-        for number, line in enumerate(file, start=1):
+        number = 0
+        while file.tell() < _MOST_BYTES and (line := file.readline(LINE_BYTES)):
+            number += 1
             sample = decode(line) if line.endswith(b"\n") else None
             if sample is not None:
                 yield number, sample

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..secret_text import redacted_values
 from . import events  # relative: the probe loads this package under another name
 from .descriptor import OwnDescriptor
 from .events import Event
@@ -89,7 +90,7 @@ def encode(event: Event, *, at: float, mono: float, by: str, pid: int, attempt: 
         "pid": pid,
         "attempt": attempt,
     }
-    fields = {**envelope, "event": events.payload(event)}
+    fields = {**envelope, "event": redacted_values(events.payload(event))}
     try:
         text = json.dumps(fields, ensure_ascii=True, allow_nan=False, default=str)
     except ValueError:  # JSON has no NaN or infinity, and other readers refuse Python's

@@ -41,10 +41,12 @@ COORDINATOR_VARIABLE, TOKEN_VARIABLE, RANK_VARIABLE, GROUP_DIR_VARIABLE = (
     "HOLDFAST_AGENT_DIR",
 )
 COMMAND_VARIABLE, CORES_VARIABLE = "HOLDFAST_AGENT_COMMAND", "HOLDFAST_AGENT_CORES"
+HOST_VARIABLE = "HOLDFAST_AGENT_HOST"  # its name in reports, where the host's own does not tell nodes apart
+PARENT_VARIABLE = "HOLDFAST_AGENT_PARENT"  # it ends with this process
 REPORT_EVERY_S = 0.5
 CONNECT_TIMEOUT_S = 600.0  # the host of the coordinator may come up later than this one
 SILENT_S = 20.0  # the coordinator asks several times a second; without it nobody speaks for the group
-COORDINATOR_LOST = 75
+COORDINATOR_LOST, REJECTED = 75, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,16 @@ def main() -> int:
     with contextlib.suppress(OSError, ValueError):
         if os.environ.get(CORES_VARIABLE):
             os.sched_setaffinity(0, {int(core) for core in os.environ[CORES_VARIABLE].split(",")})
+    if os.environ.get(PARENT_VARIABLE):
+        group_membership.die_with_parent()
+        if os.getppid() != int(os.environ[PARENT_VARIABLE]):  # it had gone before
+            return COORDINATOR_LOST
     line = connect(duty.coordinator)
     if line is None:
         print_line(f"holdfast: nobody answers at {duty.coordinator}")
         return COORDINATOR_LOST
-    line.send(messages.Hello(duty.rank, duty.token, socket.gethostname(), os.getpid()))
+    host = os.environ.get(HOST_VARIABLE) or socket.gethostname()
+    line.send(messages.Hello(duty.rank, duty.token, host, os.getpid()))
     return Agent(duty, line).serve()
 
 
@@ -94,7 +101,8 @@ def connect(address: str) -> MessageConnection | None:
 class Agent:
     def __init__(self, duty: AgentConfig, line: MessageConnection) -> None:
         self._duty, self._line = duty, line
-        self._orders: queue.Queue[messages.Start | messages.Leave | Literal["lost"]] = queue.Queue()
+        self._orders: queue.Queue[messages.Start | messages.Leave | messages.JoinRefused | Literal["lost"]]
+        self._orders = queue.Queue()
         self._attempt = 0
         self._running = self._killed = False
         self._beats = BeatReader(duty.folder.beats)
@@ -107,6 +115,11 @@ class Agent:
             if order == "lost":
                 print_line("holdfast: the coordinator of the group has gone")
                 return COORDINATOR_LOST
+            if isinstance(order, messages.JoinRefused):
+                print_line(
+                    f"holdfast: the coordinator at {self._duty.coordinator} turned this process away: {order.why}"
+                )
+                return REJECTED
             if isinstance(order, messages.Leave):
                 return order.exit_code
             self._train(order)
@@ -173,7 +186,7 @@ class Agent:
     def _obey(self, message: Message) -> None:
         if isinstance(message, messages.Ping):
             self._line.send(messages.Pong(message.at))
-        elif isinstance(message, messages.Start | messages.Leave):
+        elif isinstance(message, messages.Start | messages.Leave | messages.JoinRefused):
             self._orders.put(message)
         elif isinstance(message, messages.Stop):
             os.kill(os.getpid(), signal.SIGTERM if self._running else 0)

@@ -24,6 +24,7 @@ class MessageConnection:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
+        self.peer = _address_of(sock)
         self._lines: deque[bytes] = deque()
         self._rest = b""
         self._sending = threading.Lock()
@@ -80,6 +81,13 @@ class MessageConnection:
             self.sock.shutdown(socket.SHUT_RDWR)  # wakes another thread that sends
         with self._sending, contextlib.suppress(OSError):
             self.sock.close()
+
+
+def _address_of(sock: socket.socket) -> str:
+    try:
+        return ":".join(map(str, sock.getpeername()[:2]))
+    except (OSError, TypeError, IndexError):
+        return "an address that is gone"
 
 
 def open_server(host: str, port: int) -> socket.socket:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hmac
 import math
-import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +27,10 @@ STACKS_TIMEOUT_S = 6.0
 KILL_TIMEOUT_S = 20.0
 WINDOW_STEPS, WINDOW_S = 4, 1.5  # least, for a rate
 REPEAT_WARNING_S = 30.0
+REJECTIONS_TOLD = 20  # anybody may connect: more of them would fill the journal
 LOOK_S = 0.25
+#: A thousand processes send two thousand messages a second, and to look at all of them at each would take a whole core.
+LOOK_S_A_PROCESS = 2e-4
 PING_EVERY_S = 1.0
 
 
@@ -61,6 +63,10 @@ class AgentConnection:
     stacks: Stacks | None = None
 
 
+class _Rejected(Exception):
+    """A hello that is well formed, of somebody who may not join."""
+
+
 class Coordinator:
     """`respawn` is asked to bring back a member that has gone; it says whether it can."""
 
@@ -73,16 +79,23 @@ class Coordinator:
         note: Callable[[Event], None],
         respawn: Callable[[int], bool] = lambda rank: False,
         show: Callable[[list[ProcessStatus], int], None] | None = None,
+        meeting: Callable[[int], str] | None = None,
+        noticed: Callable[[], Event | None] = lambda: None,
     ) -> None:
+        """`meeting` says where the engine's processes connect in an attempt; `noticed` is asked at every turn for
+        what the scheduler of the hosts says."""
+        self._meeting, self._noticed = meeting, noticed
         self.terms, self._say, self._note, self._respawn = terms, say, note, respawn
         self._connections = Connections(server, agents=terms.count)
         self._show, self._shown_at = show, 0.0
+        self._looked_at = -math.inf
         self.seats: dict[int, AgentConnection] = {}
         self._endings: list[AgentExit] = []
         self._asked = ""
         self._killing = False
         self._standing: list[GroupProblem] = []
         self._said: dict[str, float] = {}
+        self._rejected: set[tuple[str, str]] = set()
         self._began = time.monotonic()
         self.blamed: AgentExit | None = None
         self.attempts = 0
@@ -157,12 +170,15 @@ class Coordinator:
         self._endings, self._killing, self.blamed = [], False, None
         self._said.clear()
         ports = self.terms.ports
-        port = ports[number % len(ports)] if ports else free_port()
+        if self._meeting is not None:
+            address = self._meeting(number)
+        else:
+            port = ports[number % len(ports)] if ports else free_port()
+            address = f"{self.terms.advertised}:{port}"
         for seat in self.seats.values():
             seat.last, seat.sequence, seat.stacks = {}, -1, None
             seat.seen.rates, seat.seen.running, seat.seen.pace = [], True, 0
             seat.seen.moved_at = time.monotonic()
-            address = f"{self.terms.advertised}:{port}"
             resume = self.terms.resume or again
             seat.line.send(messages.Start(number, self.terms.count, address, resume))
         while not self._endings:
@@ -272,6 +288,10 @@ class Coordinator:
             self._hear(line)
         self._connections.close_late()
         now = time.monotonic()
+        self._standing = []
+        if now - self._looked_at < min(LOOK_S, self.terms.count * LOOK_S_A_PROCESS):
+            return
+        self._looked_at = now
         for seat in self.seats.values():
             if not seat.unanswered and now - seat.pinged >= PING_EVERY_S:
                 seat.pinged, seat.unanswered = now, True
@@ -281,9 +301,11 @@ class Coordinator:
             self._show([seat.seen for seat in self.seats.values()], self.attempts)
         if judged:
             self._judge(now)
+        event = self._noticed()
+        if event is not None:
+            self._note(event)
 
     def _judge(self, now: float) -> None:
-        self._standing = []
         seen = {rank: seat.seen for rank, seat in self.seats.items()}
         for remark in group_health.judge_group(seen, count=self.terms.count, began=self._began, now=now):
             if (remark.kind == "silent" and self.seats[remark.ranks[0]].seen.running) or remark.stands:
@@ -312,7 +334,14 @@ class Coordinator:
             seat = self._seat_of(line)
             while seat is not None and (message := line.take(messages.FROM_AGENT)) is not None:
                 self._take(seat, message)
+        except _Rejected as refusal:
+            self._tell_rejected(line.peer, str(refusal))
+            line.send(messages.JoinRefused(str(refusal)))
+            self._lose(line, "")
+            return
         except NotAMessage as error:
+            if self._connections.waits(line):
+                self._tell_rejected(line.peer, str(error))
             self._lose(line, str(error))
             return
         if not is_open:
@@ -327,9 +356,14 @@ class Coordinator:
 
     def _welcome(self, line: MessageConnection, hello: Hello) -> AgentConnection:
         if not same_token(hello.token, self.terms.token):
-            raise NotAMessage("its token is not the group's")
-        if not hello.rank < self.terms.count or hello.rank in self.seats:
-            raise NotAMessage(f"process {hello.rank} is not expected")
+            raise _Rejected("its token is not the group's")
+        if hello.version != messages.VERSION:
+            ours = messages.VERSION
+            raise _Rejected(f"it speaks version {hello.version} of the messages, and this coordinator {ours}")
+        if not hello.rank < self.terms.count:
+            raise _Rejected(f"process {hello.rank} is not of a group of {self.terms.count}")
+        if hello.rank in self.seats:
+            raise _Rejected(f"process {hello.rank} is there already, on {self.seats[hello.rank].seen.host}")
         self._connections.admit(line)
         seen = ProcessStatus(hello.rank, hello.host, heard_at=time.monotonic(), pid=hello.pid)
         self.seats[hello.rank] = AgentConnection(line, seen)
@@ -339,11 +373,18 @@ class Coordinator:
         seat = next((one for one in self.seats.values() if one.line is line), None)
         self._connections.close(line)
         if seat is None:
-            return  # anybody can knock: to say so would fill the journal for them
+            return
         rank = seat.seen.rank
         if not self._has_ended(rank) and seat.seen.running:
             self._end(rank, gone=True)
         self._drop(rank, fault)
+
+    def _tell_rejected(self, address: str, why: str) -> None:
+        """Once for each host and reason."""
+        key = (address.rpartition(":")[0], why)
+        if key not in self._rejected and len(self._rejected) < REJECTIONS_TOLD:
+            self._rejected.add(key)
+            self._tell(f"turned away {address}: {why}", ev.PeerRejected(address=address, why=why))
 
     def _take(self, seat: AgentConnection, message: Message) -> None:
         now = time.monotonic()
@@ -449,11 +490,3 @@ def _hosts(by_host: Mapping[str, Sequence[int]]) -> str:
 def _finding_suffix(one: AgentExit) -> str:
     title, summary = one.verdict.get("title"), one.verdict.get("summary")
     return f": {title or summary}" if title or summary else ""
-
-
-def forward_signals(coordinator: Coordinator) -> None:
-    """SIGTERM and Ctrl-C ask all to end."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(
-            number, lambda taken, _frame: coordinator.ask_to_end("SIGTERM" if taken != 2 else "SIGINT")
-        )

@@ -7,6 +7,7 @@ import os
 import secrets
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,14 +15,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from holdfast.atomic_write import make_private_folder, open_private
 from holdfast.journal import group_membership
 from holdfast.journal.events import Event
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.writer import JournalWriter
 from holdfast.launch import agent, group_table
 from holdfast.launch.connection import open_server
-from holdfast.launch.coordinator import Coordinator, GroupConfig, forward_signals
+from holdfast.launch.coordinator import Coordinator, GroupConfig
 from holdfast.launch.group_health import AgentExit, ProcessStatus
+from holdfast.supervise.scheduler.job_watch import JobWatch
 
 TRAINER = (sys.executable, "-m", "holdfast.train")
 AGENT_EXIT_TIMEOUT_S = 30.0
@@ -60,26 +63,62 @@ def run(here: LocalGroup, *, say: Callable[[str], None]) -> GroupResult:
 
 def _run_coordinator(here: LocalGroup, members: LocalAgents, say: Callable[[str], None]) -> GroupResult:
     terms = replace(here.terms, token=here.terms.token or secrets.token_hex(16))
-    writer = JournalWriter(RunFolder(here.folder).journal, by="conductor", attempt=terms.first_attempt)
+    return conduct(
+        here.folder, terms, say=say, server=open_server(here.listen, here.port), start=members.start
+    )
+
+
+def conduct(
+    folder: Path,
+    terms: GroupConfig,
+    *,
+    say: Callable[[str], None],
+    server: socket.socket,
+    start: Callable[[int, str, str], bool],
+    advertised: str = "127.0.0.1",
+    meeting: Callable[[int], str] | None = None,
+    noticed: Callable[[], Event | None] = lambda: None,
+) -> GroupResult:
+    """The coordinator, until the group has ended. `start` gets a rank, the coordinator's address and the token."""
+    writer = JournalWriter(RunFolder(folder).journal, by="conductor", attempt=terms.first_attempt)
 
     def note(event: Event) -> None:
+        writer.attempt = attempt()
         with contextlib.suppress(OSError):  # a full disk is told of by those who watch it
             writer.append(event)
 
-    server = open_server(here.listen, here.port)
-    address = f"127.0.0.1:{server.getsockname()[1]}"
+    address = f"{advertised}:{server.getsockname()[1]}"
+
+    def attempt() -> int:
+        """The one that runs, or ran last."""
+        return terms.first_attempt + max(0, coordinator.attempts - 1)
 
     def show(seen: list[ProcessStatus], attempt: int) -> None:
         found = group_table.group_rows(seen, time.monotonic())
-        group_table.write(here.folder, found, attempt=attempt, at=time.time())
+        group_table.write(folder, found, attempt=attempt, at=time.time())
 
     coordinator = Coordinator(
-        terms, server, say=say, note=note, show=show,
-        respawn=lambda rank: members.start(rank, address, terms.token),
+        terms, server, say=say, note=note, show=show, meeting=meeting, noticed=noticed,
+        respawn=lambda rank: start(rank, address, terms.token),
     )  # fmt: skip
-    forward_signals(coordinator)
+    job = JobWatch(RunFolder(folder), attempt=attempt)
+    job.begin()
+    forward_signals(coordinator, terminated=job.asked_to_end)
     code = coordinator.run()
+    job.close()
     return GroupResult(code, coordinator.attempts, coordinator.blamed)
+
+
+def forward_signals(coordinator: Coordinator, *, terminated: Callable[[], None] = lambda: None) -> None:
+    """SIGTERM and Ctrl-C ask all to end; `terminated` is called at SIGTERM."""
+
+    def ask(taken: int, _frame: object) -> None:
+        coordinator.ask_to_end("SIGTERM" if taken != signal.SIGINT else "SIGINT")
+        if taken == signal.SIGTERM:
+            terminated()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, ask)
 
 
 class LocalAgents:
@@ -98,7 +137,8 @@ class LocalAgents:
         if old is not None and old.poll() is None:
             return True  # it is on its way
         folder = group_membership.agent_folder(here.folder, rank)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         index, members = here.ranks.index(rank), len(here.ranks)
         cores = cores_of(index, members, os.sched_getaffinity(0))
         environment = os.environ | {
@@ -106,7 +146,7 @@ class LocalAgents:
             agent.GROUP_DIR_VARIABLE: str(here.folder), agent.COMMAND_VARIABLE: shlex.join(here.command),
             agent.CORES_VARIABLE: ",".join(map(str, cores)), **gpus_of(index, members, os.environ),
         }  # fmt: skip
-        with (folder / "supervisor.log").open("ab") as log:
+        with os.fdopen(open_private(folder / "supervisor.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
             self._started[rank] = subprocess.Popen(
                 [sys.executable, "-m", "holdfast.launch.agent"], env=environment, stdin=subprocess.DEVNULL,
                 stdout=None if rank == 0 else subprocess.DEVNULL, stderr=log, start_new_session=True,

@@ -145,9 +145,10 @@ def _stalled(running: list[ProcessStatus], now: float) -> GroupProblem | None:
         names = ", ".join(sorted({one.phase for one in running}))
         words = f"no process has moved for {still_s / 60:.0f} min (phase {names})"
         return GroupProblem("waited-for", tuple(one.rank for one in running), words, stands=True)
-    if not waiting or still_s < _limit_s([one for one in running if one not in waiting], running):
-        return None
     late = [one for one in running if one not in waiting]
+    # Where nobody is late, all may compile their validation after the last step, in which they waited.
+    if not waiting or still_s < _limit_s(late or running, running):
+        return None
     if not late:
         worst = _slow_link(running)
         where = f"; {worst.words}" if worst else ""

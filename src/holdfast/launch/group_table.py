@@ -12,8 +12,10 @@ from holdfast import atomic_write
 from holdfast.errors import NotARun
 from holdfast.journal.step_timing import COLLECTIVE, LOCAL_WORK
 from holdfast.launch.group_health import ProcessStatus
+from holdfast.regular_file import read_json
 
 TABLE_FILE = "group.json"
+_MOST_BYTES = 64 << 20
 EVERY_S = 2.0
 _STATE_TEXT = {LOCAL_WORK: "computes", COLLECTIVE: "waits for others"}
 _COLUMN_TITLES = (
@@ -45,13 +47,16 @@ def group_rows(seen: Iterable[ProcessStatus], now: float) -> list[dict[str, Any]
 def write(folder: Path, found: list[dict[str, Any]], *, attempt: int, at: float) -> None:
     text = json.dumps({"at": at, "attempt": attempt, "processes": found})
     with contextlib.suppress(OSError):  # a full disk is told of by those who watch it
-        atomic_write.write_text(folder / TABLE_FILE, text, sync=False)  # made again in two seconds
+        atomic_write.write_text(
+            folder / TABLE_FILE, text, sync=False, private=True
+        )  # made again in two seconds
 
 
 def read(folder: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((folder / TABLE_FILE).read_text())
-    except (OSError, ValueError):
+        found: dict[str, Any] = read_json(folder / TABLE_FILE, most=_MOST_BYTES, links=False)
+        render(found, 0.0)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise NotARun(
             "no group was conducted in this folder",
             where=folder,

@@ -15,6 +15,7 @@ from typing import Any
 
 HELLO_BYTES = 1 << 16  # of a line before the token is known to be right
 LINE_BYTES = 1 << 20
+VERSION = 1  # of these messages
 MOST_PROCESSES = 1 << 20
 _COUNT = 1 << 53  # the whole numbers that are exact as floats too
 _VERDICT = ("summary", "cause", "title", "strength")
@@ -117,10 +118,13 @@ def verdict() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
+    """`version` is the one field that a later version may not change: it says which messages the other side speaks."""
+
     rank: int = integer(0, MOST_PROCESSES)
     token: str = secret(4096)
     host: str = text(255)
     pid: int = integer(0, 1 << 32, 0)
+    version: int = integer(0, 1 << 32, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +196,26 @@ class TakeStacks:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinRefused:
+    """In answer to a hello: this process will not be of the group."""
+
+    why: str = text(300)
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     exit_code: int = integer(0, 255, 0)
 
 
 Message = (
-    Hello | Pong | Status | Stacks | ProcessEnded | Ping | Start | Stop | Kill | TakeStacks | Leave
+    Hello | Pong | Status | Stacks | ProcessEnded | Ping | Start | Stop | Kill | TakeStacks | JoinRefused | Leave
 )  # fmt: skip
 Kinds = Mapping[str, type[Any]]
 BEFORE_TOKEN: Kinds = {"hello": Hello}
 FROM_AGENT: Kinds = {"pong": Pong, "status": Status, "stacks": Stacks, "ended": ProcessEnded}
 FROM_COORDINATOR: Kinds = {
-    "ping": Ping, "start": Start, "stop": Stop, "kill": Kill, "take_stacks": TakeStacks, "leave": Leave,
+    "ping": Ping, "start": Start, "stop": Stop, "kill": Kill, "take_stacks": TakeStacks, "refused": JoinRefused,
+    "leave": Leave,
 }  # fmt: skip
 _NAMES = {
     kind: name for kinds in (BEFORE_TOKEN, FROM_AGENT, FROM_COORDINATOR) for name, kind in kinds.items()

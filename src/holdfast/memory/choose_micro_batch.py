@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass, replace
 
+from holdfast.detectors.spec import DetectorSpec
 from holdfast.errors import HoldfastError
 from holdfast.memory import corrections, gpu_catalogue
 from holdfast.memory.breakdown import MemoryBreakdown
@@ -39,10 +40,16 @@ def plan_for_training(
     limit: DeviceLimit | None,
     sent_pixels: int = 0,
     estimate: EstimateSetup | None = None,
+    spec: DetectorSpec | None = None,
 ) -> MicroBatchPlan:
-    """The largest micro-batch for `train.micro_batch = "auto"`; the prediction alone where it is a number."""
+    """The largest micro-batch for `train.micro_batch = "auto"`; the prediction alone where it is a number.
+
+    `spec` is that of the network, where it was built already.
+    """
     data = DataFacts(classes, max_boxes, 0, 0, 0, 0, "none", "", sent_pixels)
     config = step_config_of(recipe, data)
+    if spec is not None:
+        config = replace(config, variant=spec.variant, normalization=spec.normalization)
     if limit is None:
         return MicroBatchPlan(config)
     described = gpu_catalogue.gpu_of_driver_name(limit.name) or gpu_catalogue.gpu_of_size(limit.limit_bytes)

@@ -10,6 +10,7 @@ from holdfast.detectors.spec import suggested_normalization
 from holdfast.host.process_limits import usable_cores
 from holdfast.memory.host_memory import HostFacts
 from holdfast.memory.step_config import StepConfig
+from holdfast.settings.pretrained import find_pretrained
 from holdfast.settings.recipe import Recipe
 
 ASSUMED_BOXES, ASSUMED_CLASSES = 100, 80
@@ -34,14 +35,19 @@ def step_config_of(recipe: Recipe, data: DataFacts) -> StepConfig:
     model, train = recipe.model, recipe.train
     configured: Any = train.micro_batch
     saved = initial_model(model.weights)
-    own_normalization = read_spec(saved).get("normalization") if saved is not None else None
+    own = read_spec(saved) if saved is not None else {}
+    named = find_pretrained(model.weights or "", model.detector, model.backbone)
+    variant = named.variant if named is not None else own.get("variant", "")
+    if not variant and (model.weights or "").endswith((".pth", ".pt")):
+        variant = "torchvision"
     return StepConfig(
         detector=model.detector, backbone=model.backbone, input=model.input, classes=data.classes, boxes=data.max_boxes,
         batch=train.batch, micro_batch=configured if isinstance(configured, int) else train.batch,
         precision=train.precision, optimizer=train.optimizer, ema=bool(train.ema),
-        normalization=own_normalization or suggested_normalization(model.backbone, model.weights),
+        normalization=own.get("normalization") or suggested_normalization(model.backbone, model.weights),
         rematerialise=train.rematerialise,
         changes_colour=recipe.data.augment != "none", backend=train.backend, sent_pixels=data.sent_pixels,
+        variant=variant,
     )  # fmt: skip
 
 

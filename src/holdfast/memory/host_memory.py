@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.memory.breakdown import MemoryItem
-from holdfast.pipeline.feed import PREFETCHED_BATCHES
+from holdfast.pipeline.feed import USED_BATCHES, batches_ahead
 
 MIB = 2**20
 #: Resident after importing TensorFlow and Keras, and building a detector: 560 to 640 MiB, TensorFlow 2.21 on Linux.
@@ -38,12 +38,13 @@ class HostFacts:
 def host_items(facts: HostFacts) -> tuple[MemoryItem, ...]:
     """Without the step itself."""
     one_batch = facts.batch * (facts.image_pixels * 3 + facts.max_boxes * 22)
+    batches = batches_ahead(facts.batch, facts.threads) + USED_BATCHES
     items = [
         MemoryItem("Python, TensorFlow and Keras", FRAMEWORK_BYTES + (JAX_BYTES if facts.jax else 0), "estimated"),
         MemoryItem("compiling the step", COMPILER_BYTES if facts.jax or facts.on_gpu else 0, "estimated"),
         MemoryItem(f"images being decoded, {facts.threads} at once, of the largest size",
              2 * facts.threads * facts.largest_image_bytes, "counted"),
-        MemoryItem("batches: being filled, prefetched, and in use", (PREFETCHED_BATCHES + 2) * one_batch, "counted"),
+        MemoryItem("batches: being filled, prefetched, and in use", batches * one_batch, "counted"),
         MemoryItem(f"cache of {facts.cache_kind} images", facts.cache_bytes, "counted"),
         MemoryItem("order of the images (no shuffle buffer: images are drawn by number)", 0, "counted"),
         MemoryItem("checkpoint: a copy of the state, and one being written", 2 * facts.state_bytes, "counted"),

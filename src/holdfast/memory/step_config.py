@@ -28,6 +28,7 @@ class StepConfig:
     changes_colour: bool = True
     backend: str = "jax"
     sent_pixels: int = 0  # of an image, when the step resizes it
+    variant: str = ""  # whose arithmetic, as in a detector's spec
 
     def with_micro_batch(self, micro_batch: int) -> StepConfig:
         """The same with one micro-batch per step, as the search for a micro-batch compiles it."""

@@ -10,20 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from holdfast.pipeline.feed import Augment
 
 TRIALS = 40  # as torchvision's RandomIoUCrop
-OVERLAPS = (
-    0.0,
-    0.1,
-    0.3,
-    0.5,
-    0.7,
-    0.9,
-    2.0,
-)  # SSD (Liu et al. 2016, 2.2); 2.0 stands for "the whole image"
+OVERLAPS = np.array([0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 2.0], np.float32)
+# SSD (Liu et al. 2016, 2.2); 2.0 stands for "the whole image"
 NO_BOX = np.float32(-1.0)
 
 # The places of the draws in an image's row of random numbers.
@@ -34,8 +26,13 @@ FIRST_TRIAL = 20
 DRAWS = FIRST_TRIAL + 4 * TRIALS
 
 
+def draws_of(augment: Augment) -> int:
+    """How many of the draws are looked at."""
+    return DRAWS if augment.crop else FIRST_TRIAL
+
+
 def whole_image(sizes_n2: Any) -> Any:
-    return tf.concat([tf.zeros_like(sizes_n2), sizes_n2], axis=-1)
+    return np.concatenate([np.zeros_like(sizes_n2), sizes_n2], axis=-1)
 
 
 def part_of(window: Any, width: Any, height: Any, at_x: Any, at_y: Any) -> Any:
@@ -45,7 +42,7 @@ def part_of(window: Any, width: Any, height: Any, at_x: Any, at_y: Any) -> Any:
     """
     x1 = window[..., 0] + at_x * (window[..., 2] - window[..., 0] - width)
     y1 = window[..., 1] + at_y * (window[..., 3] - window[..., 1] - height)
-    return tf.stack([x1, y1, x1 + width, y1 + height], axis=-1)
+    return np.stack([x1, y1, x1 + width, y1 + height], axis=-1)
 
 
 def sides_of(window: Any) -> tuple[Any, Any]:
@@ -55,7 +52,7 @@ def sides_of(window: Any) -> tuple[Any, Any]:
 def expanded(window: Any, draws: Any, augment: Augment) -> Any:
     """SSD's expand: with its chance, a window up to `expand_most` times as wide and as high."""
     by = 1.0 + draws[:, EXPAND_BY] * (augment.expand_most - 1.0)
-    by = tf.where(draws[:, EXPAND] < augment.expand, by, tf.ones_like(by))
+    by = np.where(draws[:, EXPAND] < augment.expand, by, np.ones_like(by))
     width, height = sides_of(window)
     return part_of(window, width * by, height * by, draws[:, EXPAND_X], draws[:, EXPAND_Y])
 
@@ -71,7 +68,7 @@ def rescaled(window: Any, draws: Any, augment: Augment) -> Any:
 def grown_to(window: Any, aspect: Any) -> Any:
     """The smallest window of this aspect (width over height) around the same centre that holds `window`."""
     width, height = sides_of(window)
-    new_width, new_height = tf.maximum(width, height * aspect), tf.maximum(height, width / aspect)
+    new_width, new_height = np.maximum(width, height * aspect), np.maximum(height, width / aspect)
     return part_of(window, new_width, new_height, 0.5, 0.5)
 
 
@@ -79,7 +76,7 @@ def covering(window: Any, aspect: Any, draws: Any, least: float) -> Any:
     """For a tile of a mosaic: a window of this aspect inside `window`, so that the tile has no grey."""
     width, height = sides_of(window)
     by = least + draws[:, TILE_BY] * (1.0 - least)
-    new_width, new_height = tf.minimum(width, height * aspect) * by, tf.minimum(height, width / aspect) * by
+    new_width, new_height = np.minimum(width, height * aspect) * by, np.minimum(height, width / aspect) * by
     return part_of(window, new_width, new_height, draws[:, TILE_X], draws[:, TILE_Y])
 
 
@@ -94,19 +91,18 @@ def iou_cropped(window: Any, boxes_nm4: Any, draws: Any, augment: Augment, aspec
     passes = (width <= 2.0 * height) & (height <= 2.0 * width)
     if aspect is not None:
         trials_nt4 = grown_to(trials_nt4, aspect)
-    least = tf.gather(tf.constant(OVERLAPS), tf.cast(draws[:, OVERLAP] * len(OVERLAPS), tf.int32))
+    least = OVERLAPS[(draws[:, OVERLAP] * len(OVERLAPS)).astype(np.int32)]
     real_nm = boxes_nm4[..., 2] > boxes_nm4[..., 0]
     fits_ntm = _overlaps(trials_nt4, boxes_nm4) >= least[:, None, None]
-    fits_nt = tf.reduce_any(fits_ntm & real_nm[:, None, :] & _holds_centre(trials_nt4, boxes_nm4), axis=2)
-    passes &= fits_nt | ~tf.reduce_any(real_nm, axis=1, keepdims=True)
+    fits_nt = (fits_ntm & real_nm[:, None, :] & _holds_centre(trials_nt4, boxes_nm4)).any(axis=2)
+    passes &= fits_nt | ~real_nm.any(axis=1, keepdims=True)
     passes &= ((draws[:, CROP] < augment.crop) & (least <= 1.0))[:, None]
-    first = tf.argmax(tf.cast(passes, tf.int8), axis=1)
-    chosen = tf.gather(trials_nt4, first, batch_dims=1)
-    return tf.where(tf.reduce_any(passes, axis=1)[:, None], chosen, window)
+    chosen = trials_nt4[np.arange(len(passes)), passes.argmax(axis=1)]
+    return np.where(passes.any(axis=1)[:, None], chosen, window)
 
 
 def _trials(window: Any, draws: Any, least: float) -> Any:
-    drawn = tf.reshape(draws[:, FIRST_TRIAL:], [-1, TRIALS, 4])
+    drawn = draws[:, FIRST_TRIAL:].reshape(-1, TRIALS, 4)
     width, height = sides_of(window)
     share = least + drawn[..., :2] * (1.0 - least)
     return part_of(
@@ -120,15 +116,13 @@ def _trials(window: Any, draws: Any, least: float) -> Any:
 
 def _overlaps(trials_nt4: Any, boxes_nm4: Any) -> Any:
     trials, boxes = trials_nt4[:, :, None, :], boxes_nm4[:, None, :, :]
-    corner = tf.minimum(trials[..., 2:], boxes[..., 2:]) - tf.maximum(trials[..., :2], boxes[..., :2])
-    shared = tf.reduce_prod(tf.maximum(corner, 0.0), axis=-1)
-    areas = tf.reduce_prod(trials[..., 2:] - trials[..., :2], -1) + tf.reduce_prod(
-        boxes[..., 2:] - boxes[..., :2], -1
-    )
-    return shared / tf.maximum(areas - shared, 1e-9)
+    corner = np.minimum(trials[..., 2:], boxes[..., 2:]) - np.maximum(trials[..., :2], boxes[..., :2])
+    shared = np.maximum(corner, 0.0).prod(axis=-1)
+    areas = (trials[..., 2:] - trials[..., :2]).prod(-1) + (boxes[..., 2:] - boxes[..., :2]).prod(-1)
+    return shared / np.maximum(areas - shared, 1e-9)
 
 
 def _holds_centre(trials_nt4: Any, boxes_nm4: Any) -> Any:
     trials = trials_nt4[:, :, None, :]
     centres = ((boxes_nm4[..., :2] + boxes_nm4[..., 2:]) / 2.0)[:, None, :, :]
-    return tf.reduce_all((centres >= trials[..., :2]) & (centres < trials[..., 2:]), axis=-1)
+    return ((centres >= trials[..., :2]) & (centres < trials[..., 2:])).all(axis=-1)

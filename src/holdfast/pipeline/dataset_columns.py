@@ -7,18 +7,18 @@ unknown class, outside the image) is left out, and `left_out` names it: nothing 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from holdfast.data.files import filesystem
+from holdfast.data.files import filesystem, process_pool
 from holdfast.data.images import base64_images
 from holdfast.data.images.exif import boxes_frame, turned_upright
 from holdfast.data.images.image_file import ImageFacts, header, unsupported_kind
-from holdfast.data.records import Box, Dataset, Record
+from holdfast.data.records import Box, Dataset, ImageRef, Record
+from holdfast.data.workers import worker_choice
 
 Corners = tuple[float, float, float, float]
 
@@ -87,6 +87,8 @@ def columns_of(
     from PIL import Image
 
     dataset = base64_images.as_files(dataset)
+    if worker_choice.current().on_ray:
+        return _columns_by_workers(dataset)
     Image.init()  # all formats, before the threads start: Pillow loads them on first use, and not thread-safely
     with ThreadPoolExecutor(threads) as pool:
         found = pool.map(lambda record: header(record.image), dataset.records)
@@ -98,8 +100,22 @@ def columns_of(
     return from_facts(dataset, facts)
 
 
-def from_facts(dataset: Dataset, facts: Sequence[ImageFacts | None]) -> Columns:
-    """The same from facts that are known already, such as those of the check's cache."""
+def _columns_by_workers(dataset: Dataset) -> Columns:
+    """The same on a cluster: each worker reads headers itself, also from a bucket, whose files have a size then."""
+    images = (record.image for record in dataset.records)
+    found = list(process_pool.run(_header_and_size, None, images, crashed=lambda image: (None, 0), chunk=256))
+    return from_facts(dataset, [fact for fact, _ in found], [size for _, size in found])
+
+
+def _header_and_size(shared: None, image: ImageRef) -> tuple[ImageFacts | None, int]:
+    """In a worker."""
+    return header(image), filesystem.size(image.path) or 0
+
+
+def from_facts(
+    dataset: Dataset, facts: Sequence[ImageFacts | None], sizes: Sequence[int] | None = None
+) -> Columns:
+    """The same from facts that are known already, as those of the check's cache; `sizes` are those of the files."""
     class_of = dataset.index()
     unreadable: dict[int, str] = {}
     left_out: list[SkippedBox] = []
@@ -109,7 +125,7 @@ def from_facts(dataset: Dataset, facts: Sequence[ImageFacts | None]) -> Columns:
         if isinstance(known, str):
             unreadable[row] = known
             known = ImageFacts(width=1, height=1, format="JPEG")
-        rows.append(_row(record, known))
+        rows.append(_row(record, known, _file_bytes(record.image.path) if sizes is None else sizes[row]))
         clean = [] if row in unreadable else _clean(record, known, class_of, left_out)
         boxes.append(clean)
     flat = [box for of_one in boxes for box in of_one]
@@ -145,19 +161,18 @@ def _usable(fact: ImageFacts | None) -> ImageFacts | str:
     return fact
 
 
-def _row(record: Record, fact: ImageFacts) -> tuple[int, int, int, tuple[int, int], int, int]:
+def _row(
+    record: Record, fact: ImageFacts, whole_file: int
+) -> tuple[int, int, int, tuple[int, int], int, int]:
     image = record.image
-    whole_file = 0 if filesystem.is_url(image.path) else _file_bytes(image.path)
     offset = -1 if image.offset is None else image.offset
     length = whole_file if image.offset is None else int(image.length or 0)
     return offset, length, whole_file, fact.size, fact.orientation, CODECS[fact.format]
 
 
 def _file_bytes(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
+    """Of a file in a bucket 0: to ask for each would take as long as reading it."""
+    return 0 if filesystem.is_url(path) else filesystem.size(path) or 0
 
 
 def _clean(

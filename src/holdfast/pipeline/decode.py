@@ -1,126 +1,179 @@
-"""Encoded bytes to the pixels of a tile: cut before decoding, decoded small, resized once, uint8 throughout.
+"""Encoded bytes to the pixels of a tile: decoded small, cut, resized once into its place, uint8 throughout.
 
-Everything here runs inside tf.data's own threads; no Python is called, so an early exit cannot hang there.
+Every call into simplejpeg, OpenCV and Pillow that takes long releases the interpreter, so threads decode side by side.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+import cv2
 import numpy as np
-import tensorflow as tf
+import simplejpeg
 
-from holdfast.pipeline.dataset_columns import JPEG, PNG
+from holdfast.data.images.image_file import as_rgb, open_image
+from holdfast.pipeline.dataset_columns import JPEG
+
+cv2.setNumThreads(
+    1
+)  # images are decoded side by side already: threads inside of one would only get in their way
 
 RATIOS = (1, 2, 4, 8)
 # EXIF orientation 1 to 8: the upright image is the stored one transposed, then mirrored.
 TRANSPOSED = np.array([o >= 5 for o in range(9)])
 MIRRORED_X = np.array([o in (2, 3, 6, 7) for o in range(9)])
 MIRRORED_Y = np.array([o in (3, 4, 7, 8) for o in range(9)])
+SCRATCH_BYTES = 64 << 20  # that a thread keeps for its next image; a larger image is given back at once
 
 
-def read(path: Any, offset: Any, length: Any, file_bytes: Any, *, sliced: bool) -> Any:
-    """The encoded bytes: a file, or a slice of one.
+class Undecodable(Exception):
+    """The bytes are not a whole image, or cannot be read; the text says why."""
 
-    TensorFlow has no operation that reads a slice. A dataset of records of a fixed length has a header and a
-    footer to skip, and one record between them is the slice; it costs about 0.4 ms more than a file.
-    """
-    if not sliced:
-        return tf.io.read_file(path)
+    image = 0  # its number in the dataset, where it is of one
 
-    def slice_of_file() -> Any:
-        one = tf.data.FixedLengthRecordDataset(
-            path, length, header_bytes=offset, footer_bytes=file_bytes - offset - length,
-            buffer_size=tf.clip_by_value(length, 1, 1 << 20),
-        )  # fmt: skip
-        return one.get_single_element()
 
-    return tf.cond(offset < 0, lambda: tf.io.read_file(path), slice_of_file)
+class Scratch(threading.local):
+    """Memory of a thread for what is read and decoded: fresh pages cost time in every image."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, np.ndarray] = {}
+
+    def bytes(self, use: str, size: int) -> np.ndarray:
+        kept = self._kept.get(use)
+        if kept is None or len(kept) < size:
+            kept = np.empty(size, np.uint8)
+            if size <= SCRATCH_BYTES:
+                self._kept[use] = kept
+        return kept[:size]
+
+
+_scratch = Scratch()
 
 
 def stored_window(crop_n4: Any, sizes_n2: Any, orientation_n: Any) -> Any:
     """(n, 4) y, x, height, width in the stored image for x1, y1, x2, y2 of the upright one."""
-    x1, y1, x2, y2 = tf.unstack(crop_n4, axis=1)
-    width, height = tf.unstack(sizes_n2, axis=1)
-    mirrored_x, mirrored_y = tf.gather(MIRRORED_X, orientation_n), tf.gather(MIRRORED_Y, orientation_n)
-    x1, x2 = tf.where(mirrored_x, width - x2, x1), tf.where(mirrored_x, width - x1, x2)
-    y1, y2 = tf.where(mirrored_y, height - y2, y1), tf.where(mirrored_y, height - y1, y2)
-    upright = tf.stack([y1, x1, y2 - y1, x2 - x1], axis=1)
-    turned = tf.stack([x1, y1, x2 - x1, y2 - y1], axis=1)
-    return tf.where(tf.gather(TRANSPOSED, orientation_n)[:, None], turned, upright)
+    x1, y1, x2, y2 = crop_n4.T
+    width, height = sizes_n2.T
+    mirrored_x, mirrored_y = MIRRORED_X[orientation_n], MIRRORED_Y[orientation_n]
+    x1, x2 = np.where(mirrored_x, width - x2, x1), np.where(mirrored_x, width - x1, x2)
+    y1, y2 = np.where(mirrored_y, height - y2, y1), np.where(mirrored_y, height - y1, y2)
+    upright = np.stack([y1, x1, y2 - y1, x2 - x1], axis=1)
+    turned = np.stack([x1, y1, x2 - x1, y2 - y1], axis=1)
+    return np.where(TRANSPOSED[orientation_n][:, None], turned, upright)
 
 
-def pixels(encoded: Any, codec: Any, ratio: Any, window: Any, *, codecs: frozenset[int]) -> Any:
-    """The window of the stored image, decoded at 1/ratio. Only the branches that can occur are built."""
-
-    def jpeg(by: int) -> Any:
-        return lambda: tf.io.decode_and_crop_jpeg(encoded, window, channels=3, ratio=by)
-
-    def any_ratio() -> Any:
-        which = tf.cast(ratio >= 2, tf.int32) + tf.cast(ratio >= 4, tf.int32) + tf.cast(ratio >= 8, tf.int32)
-        return tf.switch_case(which, [jpeg(by) for by in RATIOS])
-
-    def cut(image: Any) -> Any:
-        return tf.slice(image, [window[0], window[1], 0], [window[2], window[3], 3])
-
-    if codecs == {JPEG}:
-        return any_ratio()
-    branches = {
-        0: any_ratio,
-        1: lambda: cut(tf.io.decode_png(encoded, channels=3)),
-        2: lambda: cut(tf.io.decode_image(encoded, channels=3, expand_animations=False)),
-    }
-    if codecs == {PNG}:
-        return branches[1]()
-    return tf.switch_case(codec, branches)
+def scratch_bytes(use: str, size: int) -> np.ndarray:
+    """Memory of this thread; the next call for the same use may give the same."""
+    return _scratch.bytes(use, size)
 
 
-def resized(image: Any, height: Any, width: Any) -> Any:
-    """uint8 to uint8: nothing when the size is right, bilinear, or averaged when shrunk to less than half.
+def whole(
+    encoded: Any, codec: int, ratio: int, size: tuple[int, int], into: np.ndarray | None = None
+) -> np.ndarray:
+    """The stored image at 1/ratio, (height, width, 3); `size` is width and height at ratio 1, as the header has them.
 
-    JPEGs come here at less than twice their size, where plain bilinear sampling loses nothing.
+    `into` is flat memory to decode into; what is returned may lie there. Raises Undecodable.
     """
-    shape = tf.shape(image)
-    same = (shape[0] == height) & (shape[1] == width)
-    far = _shrinks_below_half(shape[0], shape[1], height, width)
+    width, height = -(-size[0] // ratio), -(-size[1] // ratio)
+    if codec == JPEG:
+        if into is None:
+            into = _scratch.bytes("decoded", 3 * width * height)
+        try:
+            return _as_expected(_jpeg(encoded, width, height, ratio, into), width, height)
+        except ValueError as error:  # of four colours, say
+            return _as_expected(_by_pillow(encoded, ratio, str(error)), width, height)
+    return _as_expected(_by_pillow(encoded, ratio, ""), width, height)
 
-    def bilinear() -> Any:
-        return tf.raw_ops.ResizeBilinear(
-            images=image[None], size=tf.stack([height, width]), half_pixel_centers=True
+
+def _jpeg(encoded: Any, width: int, height: int, ratio: int, into: np.ndarray) -> np.ndarray:
+    least = {"min_width": width, "min_height": height} if ratio > 1 else {}
+    try:
+        return simplejpeg.decode_jpeg(
+            encoded, "RGB", fastdct=True, fastupsample=True, buffer=into[: 3 * width * height], **least
         )
+    except ValueError as error:
+        # Stray bytes and the like do not matter; an end that is missing does.
+        if "premature end" in str(error).lower() or "corrupt" not in str(error).lower():
+            raise
+        return simplejpeg.decode_jpeg(
+            encoded, "RGB", fastdct=True, fastupsample=True, buffer=into[: 3 * width * height], strict=False, **least
+        )  # fmt: skip
 
-    def averaged() -> Any:
-        return tf.image.resize(image[None], tf.stack([height, width]), antialias=True)
 
-    def changed() -> Any:
-        # The half is added before the batch of one is taken off: a slice shares its buffer, and the sum would
-        # then need another, whose fresh pages cost as much as a third of the resize.
-        return tf.cast(tf.cond(far, averaged, bilinear) + 0.5, tf.uint8)[0]
+def _by_pillow(encoded: Any, ratio: int, why: str) -> np.ndarray:
+    """Whatever Pillow reads, in 8-bit RGB as it is stored."""
+    try:
+        image = open_image(bytes(encoded))
+        if ratio > 1:
+            image.draft("RGB", (-(-image.width // ratio), -(-image.height // ratio)))
+        return np.asarray(as_rgb(image))
+    except Exception as error:  # whatever a decoder of Pillow's may raise about a user's file
+        raise Undecodable(why or str(error) or type(error).__name__) from None
 
-    return tf.cond(same, lambda: image, changed)
+
+def _as_expected(image: np.ndarray, width: int, height: int) -> np.ndarray:
+    if image.shape != (height, width, 3):
+        found = f"{image.shape[1]}x{image.shape[0]}"
+        raise Undecodable(f"the image has {found} pixels where its header says {width}x{height}")
+    return image
+
+
+def cut(image: np.ndarray, window: Any) -> np.ndarray:
+    y, x, height, width = window
+    return image[y : y + height, x : x + width]
+
+
+def resized(image: np.ndarray, height: int, width: int, into: np.ndarray | None = None) -> np.ndarray:
+    """uint8 to uint8: bilinear, after halving for as long as a side shrinks to less than half.
+
+    Bilinear sampling at exactly half averages neighbours, so no pixel is passed over. JPEGs come here at less than
+    twice their size.
+    """
+    if image.shape[:2] == (height, width):
+        return image
+    while _shrinks_below_half(image.shape[0], image.shape[1], height, width):
+        halved = _halved(image.shape[1], width), _halved(image.shape[0], height)
+        image = np.asarray(cv2.resize(image, halved, interpolation=cv2.INTER_LINEAR))
+    return np.asarray(cv2.resize(image, (width, height), dst=into, interpolation=cv2.INTER_LINEAR))
 
 
 def _shrinks_below_half(height: Any, width: Any, to_height: Any, to_width: Any) -> Any:
     return (height > 2 * to_height + 1) | (width > 2 * to_width + 1)
 
 
-def draw_on_tile(image: Any, order: Any, tile: Any, fill: int) -> Any:
-    """The pixels at their place on a tile of grey. `order`: height, width, top, left, transpose, mirror y, mirror x.
+def _halved(side: int, to: int) -> int:
+    return -(-side // 2) if side > 2 * to + 1 else side
+
+
+def draw_on_tile(image: np.ndarray, order: Any, tile: np.ndarray, fill: int) -> None:
+    """Puts the pixels at their place on a tile of grey.
+
+    `order` is height, width, top, left, transpose, mirror y, mirror x.
 
     Height and width are those on the tile; the pixels still lie as they are stored.
     """
-    height, width, top, left, transposed = order[0], order[1], order[2], order[3], order[4]
-    turn = transposed > 0
-    image = resized(image, tf.where(turn, width, height), tf.where(turn, height, width))
-    image = tf.cond(turn, lambda: tf.transpose(image, [1, 0, 2]), lambda: image)
-    mirrors = tf.concat([order[5:7] > 0, [False]], axis=0)
-    image = tf.cond(
-        tf.reduce_any(mirrors), lambda: tf.raw_ops.Reverse(tensor=image, dims=mirrors), lambda: image
+    height, width, top, left, transposed, mirror_y, mirror_x = order
+    if (height, width) != tile.shape[:2]:
+        tile[:top] = tile[top + height :] = fill
+        tile[top : top + height, :left] = tile[top : top + height, left + width :] = fill
+    place = tile[top : top + height, left : left + width]
+    straight = not (transposed or mirror_y or mirror_x)
+    image = resized(
+        image, *((width, height) if transposed else (height, width)), into=place if straight else None
     )
-    beside = [[top, tile[0] - top - height], [left, tile[1] - left - width], [0, 0]]
-    grey = tf.constant(fill, tf.uint8)
-    filled = (height == tile[0]) & (width == tile[1])
-    return tf.cond(filled, lambda: image, lambda: tf.pad(image, beside, constant_values=grey))
+    if transposed:
+        image = cv2.transpose(image)
+    if mirror_y or mirror_x:
+        image = cv2.flip(image, -1 if mirror_y and mirror_x else int(mirror_x), dst=place)
+    if not _is_same_memory(image, place):
+        place[...] = image
+
+
+def _is_same_memory(one: np.ndarray, other: np.ndarray) -> bool:
+    return (
+        one.__array_interface__["data"] == other.__array_interface__["data"] and one.strides == other.strides
+    )
 
 
 # -- where the compiled step resizes ------------------------------------------------------------------
@@ -136,13 +189,16 @@ def device_views(
     sent, or that must be averaged, is drawn here instead, and what is sent is the image itself.
     """
     stored_height, stored_width = window_b4[:, 2], window_b4[:, 3]
-    to_height, to_width, top, left, turn, mirror_y, mirror_x = tf.unstack(order_b7, axis=1)
-    turned, one = turn > 0, tf.ones_like(turn)
-    height = tf.where(turned, stored_width, stored_height)
-    width = tf.where(turned, stored_height, stored_width)
-    by_row, by_column = tf.where(turned, one, stored_width), tf.where(turned, stored_width, one)
+    to_height, to_width, top, left, turn, mirror_y, mirror_x = order_b7.T
+    turned, one = turn > 0, np.ones_like(turn)
+    height = np.where(turned, stored_width, stored_height)
+    width = np.where(turned, stored_height, stored_width)
+    by_row, by_column = np.where(turned, one, stored_width), np.where(turned, stored_width, one)
     start = mirror_y * (height - 1) * by_row + mirror_x * (width - 1) * by_column
     by_row, by_column = by_row * (1 - 2 * mirror_y), by_column * (1 - 2 * mirror_x)
-    view = tf.stack([height, width, start, by_row, by_column, to_height, to_width, top, left], axis=1)
-    fits = whole_b & ~_shrinks_below_half(height, width, to_height, to_width) & (height * width <= pixels)
-    return fits, tf.where(fits[:, None], view, [[*size, 0, size[1], 1, *size, 0, 0]])
+    view = np.stack([height, width, start, by_row, by_column, to_height, to_width, top, left], axis=1)
+    # The product may pass 2^31 for an image that is too large to be sent anyway.
+    few = height.astype(np.int64) * width <= pixels
+    fits = whole_b & ~_shrinks_below_half(height, width, to_height, to_width) & few
+    ready = np.array([*size, 0, size[1], 1, *size, 0, 0], np.int32)
+    return fits, np.where(fits[:, None], view, ready)

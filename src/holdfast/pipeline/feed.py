@@ -11,8 +11,14 @@ ResizeMode = Literal["letterbox", "stretch"]
 CacheMode = Literal["auto", "none", "encoded", "decoded"]
 GREY = 114  # beside an image
 PREFETCHED_BATCHES = 2  # that are ready while a step runs
+USED_BATCHES = 2  # by the step that runs, and by the one before, whose result is not fetched yet
 VALIDATION_BATCH = 16  # images at once in a validation
 MOST_AT_ONCE = 2**31 - 1  # pixels of a batch that the step can number
+
+
+def batches_ahead(batch: int, threads: int) -> int:
+    """How many batches are being filled or ready: enough that every thread has an image to decode."""
+    return max(PREFETCHED_BATCHES + 1, -(-2 * threads // batch))
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:

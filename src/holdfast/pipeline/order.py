@@ -1,8 +1,8 @@
 """The order of the images and every random number, as pure functions of (seed, epoch, index).
 
 Nothing is shuffled and nothing is kept: the image at a position is computed, so a position in the data is
-one integer, and going on from it costs nothing. The functions take NumPy arrays and TensorFlow tensors alike
-(uint64, one dimension or more), with operators that both have; a test holds the two to the same values.
+one integer, and going on from it costs nothing. The functions take NumPy arrays of uint64, one dimension or more,
+which overflow without a word.
 """
 
 from __future__ import annotations
@@ -21,13 +21,10 @@ ORDER, AUGMENT, PARTNERS = 1, 2, 3
 
 
 def mix(x: Any) -> Any:
-    """The finaliser of splitmix64 (Steele, Lea and Flood, 2014): 64 bits in, 64 well-stirred bits out.
-
-    Division by a power of two is the shift that NumPy and TensorFlow write alike.
-    """
-    x = (x ^ (x // 2**30)) * 0xBF58476D1CE4E5B9
-    x = (x ^ (x // 2**27)) * 0x94D049BB133111EB
-    return x ^ (x // 2**31)
+    """The finaliser of splitmix64 (Steele, Lea and Flood, 2014): 64 bits in, 64 well-stirred bits out."""
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+    return x ^ (x >> 31)
 
 
 def key(seed: int, purpose: int, *parts: Any) -> Any:
@@ -80,11 +77,11 @@ def image_at(positions: Any, *, images: int, seed: int, shuffle: bool = True) ->
     return found.astype(np.int64)
 
 
-def uniforms(keys: Any, count: int, to_float: Any) -> Any:
-    """`count` numbers in [0, 1) for each key, on a new last axis; `to_float` casts to float32.
+def uniforms(keys: np.ndarray, count: int) -> np.ndarray:
+    """`count` numbers in [0, 1) for each key, on a new last axis. The first ones do not depend on `count`.
 
     The upper 24 bits are what float32 holds exactly.
     """
     counters = (np.arange(1, count + 1, dtype=object) * GOLDEN) % 2**64
-    bits = mix(keys[..., None] + counters.astype(np.uint64)) // 2**40
-    return to_float(bits) * np.float32(2.0**-24)
+    bits = mix(keys[..., None] + counters.astype(np.uint64)) >> 40
+    return bits.astype(np.float32) * np.float32(2.0**-24)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.data.files import filesystem
+from holdfast.data.files import cloud_copy, filesystem
 from holdfast.pipeline.dataset_columns import Columns
 from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.image_sizes import packed_sizes
@@ -61,8 +61,14 @@ class PackJob:
         ]
         digest = hashlib.sha256(json.dumps(made_by).encode())
         for item in self.items:
-            digest.update(json.dumps(asdict(item)).encode())
+            digest.update(json.dumps(asdict(item) | _in_a_bucket(item)).encode())
         return digest.hexdigest()[:20]
+
+
+def _in_a_bucket(item: PackItem) -> dict[str, object]:
+    """What stands for the file of a local copy: the pack of a bucket is one, wherever it is made and read."""
+    url = cloud_copy.origin(item.path)
+    return {} if url is None else {"path": url, "changed_ns": 0}
 
 
 @dataclass(frozen=True)

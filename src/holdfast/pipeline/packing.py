@@ -7,12 +7,13 @@ Pillow does the work, not TensorFlow, so it also runs beside a training run with
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from io import BytesIO
@@ -21,9 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import atomic_write
+from holdfast.data.files import process_pool
+from holdfast.data.files.filesystem import is_url
 from holdfast.data.images.image_file import as_rgb
 from holdfast.data.records import ImageRef
-from holdfast.errors import DiskFull
+from holdfast.data.workers import worker_choice
+from holdfast.data.workers.worker_choice import WorkerChoice
+from holdfast.errors import DataError, DiskFull, HoldfastError
 from holdfast.host.process_limits import usable_cores
 from holdfast.pipeline.pack import QUALITY, PackIndex, PackItem, PackJob, read
 
@@ -33,7 +38,11 @@ NICENESS = 15  # beside training, only what training leaves idle
 
 
 def make_pack(
-    job: PackJob, cache: Path, *, progress: Callable[[int, int], None] | None = None
+    job: PackJob,
+    cache: Path,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    workers: WorkerChoice | None = None,
 ) -> Path | None:
     """Packs what is not packed yet, and returns the folder; None when nothing is worth packing.
 
@@ -43,7 +52,7 @@ def make_pack(
         return None
     folder = write_job(job, cache)
     if not (folder / "index.json").exists():
-        _run(job, folder, progress)
+        _run(job, folder, progress, workers)
     return folder
 
 
@@ -88,22 +97,63 @@ class BackgroundPack:
             self._process.wait()
 
 
-def _run(job: PackJob, folder: Path, progress: Callable[[int, int], None] | None) -> None:
+def _run(
+    job: PackJob,
+    folder: Path,
+    progress: Callable[[int, int], None] | None,
+    workers: WorkerChoice | None = None,
+) -> None:
     shards, used, done = [], 0, 0
-    with ThreadPoolExecutor(usable_cores()) as pool:
-        for number, items in enumerate(_groups(job.items, SHARD_IMAGES)):
-            shard = _finished_shard(folder, number) or _write_shard(
-                folder, number, pool.map(_encoded, items), items
-            )
+    groups = list(enumerate(_groups(job.items, SHARD_IMAGES)))
+    with contextlib.ExitStack() as stack:
+        made = _made_by_workers(folder, groups) if workers else _made_here(folder, groups, stack)
+        for (_, items), shard in zip(groups, made, strict=True):
             # In the dataset's order up to the budget, so that what is packed does not depend on the machine.
             if used + shard["bytes"] > job.budget_bytes:
-                (folder / shard["file"]).unlink()
                 break
             shards.append(shard)
             used, done = used + shard["bytes"], done + len(items)
             if progress is not None:
                 progress(done, len(job.items))
+    made.close()  # workers may have been ahead: what they made goes with the rest
+    for number, _ in groups[len(shards) :]:
+        (folder / _shard_name(number)).unlink(missing_ok=True)
     _commit(folder / "index.json", json.dumps({"key": job.key, "bytes": used, "shards": shards}).encode())
+
+
+def _made_here(
+    folder: Path, groups: list[tuple[int, list[PackItem]]], stack: contextlib.ExitStack
+) -> Generator[dict[str, Any], None, None]:
+    pool = stack.enter_context(ThreadPoolExecutor(usable_cores()))
+    for number, items in groups:
+        yield _finished_shard(folder, number) or _write_shard(
+            folder, number, pool.map(_encoded, items), items
+        )
+
+
+def _made_by_workers(
+    folder: Path, groups: list[tuple[int, list[PackItem]]]
+) -> Generator[dict[str, Any], None, None]:
+    for place in (folder, *(Path(items[0].path) for _, items in groups[:1] if not is_url(items[0].path))):
+        worker_choice.require_visible(place)
+    done = process_pool.run(_shard_of, folder, groups, crashed=_shard_crashed, chunk=1)
+    for shard in done:
+        if isinstance(shard, Exception):
+            raise shard
+        yield shard
+
+
+def _shard_of(folder: Path, group: tuple[int, list[PackItem]]) -> dict[str, Any] | HoldfastError | OSError:
+    """In a worker: what went wrong comes back to be raised where it is printed."""
+    number, items = group
+    try:
+        return _finished_shard(folder, number) or _write_shard(folder, number, map(_encoded, items), items)
+    except (HoldfastError, OSError) as error:
+        return error
+
+
+def _shard_crashed(group: tuple[int, list[PackItem]]) -> HoldfastError:
+    return DataError("the process that packed a shard ended without a word", where=group[1][0].path)
 
 
 def _groups(items: tuple[PackItem, ...], size: int) -> Iterator[list[PackItem]]:
@@ -120,10 +170,14 @@ def _finished_shard(folder: Path, number: int) -> dict[str, Any] | None:
         return None
 
 
+def _shard_name(number: int) -> str:
+    return f"shard-{number:05d}.jpgs"
+
+
 def _write_shard(
     folder: Path, number: int, encoded: Iterator[bytes], items: list[PackItem]
 ) -> dict[str, Any]:
-    name = f"shard-{number:05d}.jpgs"
+    name = _shard_name(number)
     images, at = [], 0
     with atomic_write.replacing(folder / name) as file:
         for item, data in zip(items, encoded, strict=True):

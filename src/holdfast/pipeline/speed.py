@@ -111,14 +111,6 @@ def remedies(measured: PipelineSpeed, means: SpeedOptions, step_images_per_s: fl
         )
     cores = ceil(measured.cores * REQUIRED_MARGIN * step_images_per_s / measured.whole)
     found.append(f"give the run {cores} cores instead of {measured.cores}")
-    if (
-        measured.reading >= READING_BOUND * measured.whole
-    ):  # where reading is the limit, others read no faster
-        servers = ceil(REQUIRED_MARGIN * step_images_per_s / measured.whole)
-        found.append(
-            f"hardware.data_service: {servers} machine{'s' if servers > 1 else ''} like this one, "
-            "each with `holdfast data serve`"
-        )
     return found
 
 

@@ -16,6 +16,8 @@ from holdfast.printed.warning_lines import Warned, warning
 
 #: Characters of a piece that are read. A line of progress has some hundreds; base64 and the like have no end.
 _LONGEST = 800
+#: Longer gaps say no more than this one, and patterns with several places for space would try each in all of them.
+_WIDE = re.compile(r"[ \t]{9,}")
 _KEPT_STEPS = 64  # shapes of unsure lines that are remembered
 #: A dict printed over several lines (the Object Detection API) continues with a key, below the line with its step.
 _OPENS = re.compile(r"\{\s*['\"][\w/ .-]+['\"]: [^{}]*,\s*$")
@@ -52,7 +54,7 @@ class LineReader:
 
     def read(self, text: str) -> Reading:
         """Of one piece without control codes (see `pieces`)."""
-        text = text[:_LONGEST]
+        text = _WIDE.sub(" " * 8, text[:_LONGEST])
         position = self._settled(progress(text), text)
         row = self._columns.read(text)
         values = metrics(text, beside_progress=position is not None or self._dict is not None)

@@ -13,7 +13,7 @@ COUNT = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
 
 _URL_OR_PATH = re.compile(
     r"\b[a-z][a-z0-9+]*://\S+|\b[A-Za-z]:\\\S+|(?<![\w)\]])(?:~|\.{1,2})?/(?:[\w.@%+=-]+/?)+|"
-    r"\b[\w.-]+/[\w.-]+/[\w./-]*[A-Za-z][\w./-]*|\b[\w-]*[A-Za-z][\w-]*\.(?:py|h5|keras|"
+    r"\b[\w.-]+/[\w.-]+/[\w./-]*[A-Za-z][\w./-]*|(?<![\w-])(?=[\w-]*[A-Za-z])[\w-]+\.(?:py|h5|keras|"
     r"pt|pth|ckpt|csv|json|yaml|yml|txt|log|jpg|png|cc|cpp)\b(?::\d+)?"
 )
 _DATE = re.compile(
@@ -21,7 +21,7 @@ _DATE = re.compile(
 )
 _TIME = re.compile(r"(?<![\d<\[])\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?(?=[\s,\])|Z;]|$)")
 _DOTTED = re.compile(r"\bv?\d+(?:\.\d+){2,}[\w+-]*(?::\d+)?")
-_GLOG = re.compile(r"^[IWEF]\d{4}\s+(?:\d\d:\d\d:\d\d\.\d+)?\s*(?:\d+\s+)?[\w./<>-]+:\d+\]\s?")
+_GLOG = re.compile(r"^[IWEF]\d{4}\s+(?:\d\d:\d\d:\d\d\.\d+\s*)?(?:\d+\s+)?[\w./<>-]+:\d+\]\s?")
 
 
 def number(text: str) -> float | None:

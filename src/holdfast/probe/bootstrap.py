@@ -57,6 +57,11 @@ def end() -> None:
         _context.close()
 
 
+def context_is_live() -> bool:
+    """Whether `begin` was called, and `end` was not since."""
+    return bool(_settings.get("live"))
+
+
 def context() -> ProbeContext | None:
     """The context of this process, if a framework was imported in it and the probe is on."""
     return _context if _settings.get("live") else None
@@ -142,10 +147,15 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 
         trace = exceptions.without_probe_frames(trace)
         error.__traceback__ = trace
-        if context() is not None or _settings.get("role") == "main":
-            opened = open_context()
-            if opened is not None:
-                opened.exceptions.script_raised(error)
+        record_exception(error)
     except Exception:
         pass
     _settings["excepthook"](kind, error, trace)
+
+
+def record_exception(error: BaseException) -> None:
+    """One that ends the script, or leaves the block that is watched."""
+    if context() is not None or _settings.get("role") == "main":
+        opened = open_context()
+        if opened is not None:
+            opened.exceptions.script_raised(error)

@@ -13,6 +13,13 @@ from .inputs.input_observer import InputObserver
 from .learning.deep_look import DeepLook
 from .learning.learning_observer import LearningObserver
 from .learning.weight_motion import WeightMotion
+from .loop_data.eager_operations import EagerOperations
+from .loop_data.gpu_losses import GpuLosses
+from .loop_data.loop_model import LoopModel
+from .loop_data.loss_metrics import LossMetrics
+from .loop_data.loss_terms import LossTerms
+from .loop_data.step_arguments import StepArguments
+from .loop_data.torch_layers import TorchLayers
 from .loops.custom_loop import CustomLoop
 from .loops.data_end import DataEnd
 from .loops.function_traces import TraceCounter
@@ -23,6 +30,7 @@ from .loops.torch_gradients import TorchGradients
 from .loops.unapplied_gradients import UnappliedGradients
 from .memory_use.memory_observer import MemoryUseObserver
 from .process import exceptions, exit_calls, framework_versions, framework_warnings, signal_handlers
+from .process.same_point import SamePointWatch
 from .process.worker_processes import WorkerLog
 from .runtime.context import ProbeContext
 from .state.fit_log import ActiveFits
@@ -50,7 +58,14 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.sessions = SessionSteps(context)
     context.gradients = UnappliedGradients(context)
     context.torch_gradients = TorchGradients(context)
+    context.gpu_losses = GpuLosses(context)
     context.loss_calls = LossCalls(context)
+    context.loss_metrics = LossMetrics(context)
+    context.loss_terms = LossTerms()
+    context.step_arguments = StepArguments(context)
+    context.eager_operations = EagerOperations(context)
+    context.torch_layers = TorchLayers(context)
+    context.loop_model = LoopModel(context)
     context.data_end = DataEnd(context)
     context.hand_updates = HandUpdates(context)
     context.inputs = InputObserver(context)
@@ -62,6 +77,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.frameworks = framework_versions.FrameworkLog(context)
     context.warnings = framework_warnings.FrameworkWarnings(context)
     context.workers = WorkerLog(context)
+    context.same_point = SamePointWatch(context)
     return context
 
 
@@ -88,8 +104,9 @@ def framework_hooks(name: str) -> tuple[Hook, ...]:
 def _keras() -> tuple[Hook, ...]:
     """Keras 3, and Keras 2 under the same name."""
     from .fit import callback_list, model_saving, trainer_hooks
-    from .inputs import datasets
+    from .inputs import datasets, python_batches
     from .learning import layer_lines
+    from .loop_data import loss_metrics
     from .loops import tensorflow_hooks, tensorflow_loss, unapplied_gradients
     from .process import worker_processes
 
@@ -98,9 +115,11 @@ def _keras() -> tuple[Hook, ...]:
         *callback_list.KERAS_HOOKS,
         *model_saving.KERAS_HOOKS,
         *datasets.KERAS_HOOKS,
+        *python_batches.KERAS_HOOKS,
         *layer_lines.KERAS_HOOKS,
         *tensorflow_hooks.KERAS_HOOKS,
         *tensorflow_loss.KERAS_HOOKS,
+        *loss_metrics.KERAS_HOOKS,
         *unapplied_gradients.KERAS_HOOKS,
         *worker_processes.KERAS_HOOKS,
         *_keras2("keras.src", "keras"),  # of 2.13 and later, of 2.6 to 2.12

@@ -26,6 +26,7 @@ def build_charts(
         _throughput(entries, samples, zero),
         _memory(samples, zero),
         _gpu(entries, samples, zero),
+        _gpu_work(samples, zero),
         Chart(
             "Processor", "cores", _drawn([("busy cores", rates((s.mono - zero, s.cpu_s) for s in samples))])
         ),
@@ -168,7 +169,7 @@ def _memory(samples: list[Sample], zero: float) -> Chart:
 
 
 def _gpu(entries: list[Entry], samples: list[Sample], zero: float) -> Chart:
-    """What NVML says of the cards, and what the trainer predicted and measured of its own allocator."""
+    """What NVML says of the GPUs, and what the trainer predicted and measured of its own allocator."""
     used = [
         (s.mono - zero, float(sum(gpu.get("used_bytes", 0) for gpu in s.gpus))) for s in samples if s.gpus
     ]
@@ -176,16 +177,29 @@ def _gpu(entries: list[Entry], samples: list[Sample], zero: float) -> Chart:
         (s.mono - zero, float(sum(gpu.get("total_bytes", 0) for gpu in s.gpus))) for s in samples if s.gpus
     ]
     end = max([entry.mono - zero for entry in entries] + [at for at, _ in used], default=0.0)
-    told: dict[str, list[Point]] = {"predicted": [], "measured in the step": []}
+    lines: dict[str, list[Point]] = {"predicted": [], "measured in the step": []}
     for entry in entries:
         if isinstance(entry.event, events.MemoryMeasured) and entry.event.where == "card":
             for name, value in zip(
-                told, (entry.event.predicted_bytes, entry.event.measured_bytes), strict=True
+                lines, (entry.event.predicted_bytes, entry.event.measured_bytes), strict=True
             ):
                 if value is not None:
-                    told[name] += [(entry.mono - zero, float(value)), (end, float(value))]
+                    lines[name] += [(entry.mono - zero, float(value)), (end, float(value))]
     return Chart(
         "Memory of the devices",
         "bytes",
-        _drawn([("used", used), ("limit", total), *told.items()], dashed=("limit", "predicted")),
+        _drawn([("used", used), ("limit", total), *lines.items()], dashed=("limit", "predicted")),
+    )
+
+
+def _gpu_work(samples: list[Sample], zero: float) -> Chart:
+    """The share of the time in which a kernel ran, by NVML; the mean over the run stands beside it."""
+    busy = [
+        (s.mono - zero, sum(shares) / len(shares) / 100.0)
+        for s in samples
+        if (shares := [gpu["utilisation"] for gpu in s.gpus if gpu.get("utilisation") is not None])
+    ]
+    note = f"mean {sum(share for _, share in busy) / len(busy):.0%} over {len(busy)} samples" if busy else ""
+    return Chart(
+        "Use of the devices", "1", _drawn([("share of the time in which they compute", busy)]), note=note
     )

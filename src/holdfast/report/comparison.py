@@ -83,7 +83,7 @@ def lines(comparison: Comparison, *, everything: bool = True) -> list[str]:
     if comparison.time_change is not None and (everything or other_pace(comparison)):
         found.append(f"a step: {duration(old.step_s or 0.0)} before, {duration(new.step_s or 0.0)} now")
         found += [_effect(comparison, effect) for effect in comparison.effects if effect.on is On.TIME]
-    return found + [_difference(one) for one in comparison.differences]
+    return found + [difference_line(one) for one in comparison.differences]
 
 
 def not_compared(comparison: Comparison) -> str:
@@ -137,7 +137,7 @@ def _ended(one: Ended) -> str:
     return f"{one.outcome}; {wording.summary(one.summary)}{found}"
 
 
-def _difference(one: Difference) -> str:
+def difference_line(one: Difference) -> str:
     if one.change is Change.SCRIPT_EDITED:
         return f"{one.what} was edited; its text was not kept"
     if one.change is Change.SCRIPT_LINE:
@@ -169,4 +169,4 @@ def _value(what: str, value: Any) -> str:
         return "none"
     if isinstance(value, int) and not isinstance(value, bool):
         return size(value) if "bytes" in what or "memory" in what else count(value)
-    return str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

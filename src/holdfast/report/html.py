@@ -11,7 +11,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from html import escape
 from importlib import resources
 from typing import Any
@@ -25,57 +25,22 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 _GOOD, _WARN = ("finished", "running"), ("stopped-early",)
 
 
-def render(story: RunTimeline, verdict: Mapping[str, Any], *, live: str = "", home: str = "") -> str:
-    """The page. `verdict` is the object that `holdfast explain --json` prints.
-
-    `live` is where a board sends it anew, as server-sent events, and `home` the board itself; a page in a file
-    follows nothing and leads nowhere.
-    """
+def render(story: RunTimeline, verdict: Mapping[str, Any]) -> str:
+    """The page. `verdict` is the object that `holdfast explain --json` prints."""
     title = f"{story.name} · {verdict.get('outcome', '')}"
-    return _page(title, render_main(story, verdict), numbers(story.charts, story.marks), live=live, home=home)
+    return _page(title, render_main(story, verdict), numbers(story.charts, story.marks))
 
 
-def render_comparison_page(old: RunTimeline, new: RunTimeline, said: str, *, home: str) -> str:
-    """Two runs on one time axis, each from its own beginning, below what is said of their differences."""
-    charts = overlay_charts(old, new)
-    body = (
-        f"<header><h1>{escape(old.name)} → {escape(new.name)}</h1></header>"
-        f"<section><pre>{escape(said)}</pre></section>{_charts(charts)}"
-    )
-    return _page(f"{old.name} → {new.name}", body, numbers(charts, []), home=home)
-
-
-def overlay_charts(old: RunTimeline, new: RunTimeline) -> list[Chart]:
-    """The charts that both have, with the lines of both that have the same name."""
-    before = {chart.title: chart for chart in old.charts}
-    merged = []
-    for chart in new.charts:
-        other = before.get(chart.title)
-        if other is not None and other.unit == chart.unit:
-            theirs = {one.name: one for one in other.series}
-            pairs = [(theirs[one.name], one) for one in chart.series if one.name in theirs]
-            series = [
-                replace(one, name=f"{one.name}, {whose}", dashed=False)
-                for pair in pairs
-                for one, whose in zip(pair, ("old", "new"), strict=True)
-            ]
-            merged.append(replace(chart, series=series, stacked=False, note=""))
-    return [chart for chart in merged if chart.series]
-
-
-def _page(title: str, body: str, data: str, *, live: str = "", home: str = "") -> str:
-    policy = _POLICY + ("; connect-src 'self'" if live else "")
-    back = f'<nav class="small"><a href="{escape(home)}">all runs</a></nav>' if home else ""
+def _page(title: str, body: str, data: str) -> str:
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             f"<title>{escape(title)} · Holdfast</title>",
             f"<style>{_asset('uplot.css')}\n{_asset('page.css')}</style></head>",
-            f'<body data-live="{escape(live)}">{back}',
-            f"<main>{body}</main>",
+            f"<body><main>{body}</main>",
             f'<script type="application/json" id="story">{data}</script>',
             f"<script>{_asset('uplot.js')}</script><script>{_asset('page.js')}</script>",
             "</body></html>",

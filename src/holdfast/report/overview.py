@@ -7,7 +7,7 @@ the last few kilobytes are read, and a finished run is known by its verdict.
 from __future__ import annotations
 
 import contextlib
-import json
+import math
 import os
 import re
 import time
@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from holdfast import regular_file
+from holdfast.errors import HoldfastError
 from holdfast.journal import events, reader, vitals
 from holdfast.journal.folder import RunFolder
+from holdfast.journal.typed_values import plain
 
 _HEAD_BYTES = 64 * 1024
 _TAIL_BYTES = 96 * 1024
@@ -28,7 +31,9 @@ _OVERVIEW_KINDS = (
     b"stalled",
     b"stall_ended",
     b"run_closed",
+    b"progress_printed",
 )  # the events that a line is made of
+_VERDICT_BYTES = 4 << 20
 _FRESH_S = 15.0  # a run whose vitals are older than this is not being watched any more
 
 
@@ -74,9 +79,19 @@ def find(root: Path, depth: int = 3) -> list[RunFolder]:
                 pending += [
                     (Path(e.path), level + 1) for e in os.scandir(folder) if e.is_dir(follow_symlinks=False)
                 ]
+            except PermissionError:
+                if level:  # it may be a run of another user: a line says that it cannot be read
+                    found.append((_changed(folder), run))
             except OSError:
                 continue
     return [run for _, run in sorted(found, key=lambda one: -one[0])]
+
+
+def _changed(folder: Path) -> float:
+    try:
+        return os.stat(folder).st_mtime
+    except OSError:
+        return 0.0
 
 
 def stamp(folder: RunFolder) -> list[tuple[float, int]]:
@@ -106,17 +121,34 @@ class RunLineCache:
 
 
 def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
+    """A folder that is damaged, or of a newer version, is a line of its own that says so: the others stay."""
     at = time.time() if now is None else now
+    try:
+        return _line(folder, at)
+    except HoldfastError as error:
+        return _unreadable(folder, error.what)
+    except PermissionError:
+        return _unreadable(folder, "permission denied: its records belong to another user")
+    except Exception as error:
+        return _unreadable(folder, f"its records are damaged: {type(error).__name__}: {error}")
+
+
+def _unreadable(folder: RunFolder, why: str) -> RunLine:
+    return RunLine(folder.name, folder.path, "unreadable", 0, None, None, why[:300], (), 0, None, 0.0, 0.0)
+
+
+def _line(folder: RunFolder, at: float) -> RunLine:
     head = _entries(folder.journal, first=True)
     tail = _entries(folder.journal, first=False)
     samples = _samples(folder.vitals)
     last = samples[-1] if samples else vitals.Sample()
     verdict = _verdict(folder.verdict)
-    step = max(last.step, int(verdict.get("step") or 0))
-    of = verdict.get("of") or _planned(head + tail)
-    as_printed = not step and bool(last.printed)
+    step = max(last.step, _whole(verdict.get("step")) or 0)
+    of = _whole(verdict.get("of")) or _planned(head + tail)
+    printed = _last_printed(tail, last)
+    as_printed = not step and bool(printed)
     if as_printed:
-        step, of = _printed_position(last.printed)
+        step, of = _printed_position(printed)
     state = _state(verdict, tail, last, at)
     return RunLine(
         name=folder.name,
@@ -127,7 +159,7 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
         seconds_left=_seconds_left(samples, of) if state == "running" and not as_printed else None,
         verdict=_title(verdict),
         losses=_history(folder.vitals),
-        memory_bytes=next((size for size in map(_memory, reversed(samples)) if size), 0),
+        memory_bytes=_memory_of(samples, ended=state not in ("running", "stalled")),
         memory_limit_bytes=last.memory_limit_bytes,
         began_at=head[0].at if head else 0.0,
         changed_at=last.at or (tail[-1].at if tail else 0.0),
@@ -135,11 +167,27 @@ def line(folder: RunFolder, *, now: float | None = None) -> RunLine:
     )
 
 
+def _last_printed(tail: list[reader.Entry], last: vitals.Sample) -> dict[str, Any]:
+    """In the last sample, or at the end of the command, which may come right after that."""
+    later = [one.event for one in tail if isinstance(one.event, events.ProgressPrinted) and one.at > last.at]
+    return (
+        {name: one for name, one in events.payload(later[-1]).items() if one is not None}
+        if later
+        else last.printed
+    )
+
+
 def _printed_position(printed: dict[str, Any]) -> tuple[int, int | None]:
     """The step, or the epoch where the command prints only that."""
     unit, total = ("step", "of") if "step" in printed else ("epoch", "of_epochs")
     of = printed.get(total)
-    return int(printed.get(unit) or 0), int(of) if of else None
+    return _whole(printed.get(unit)) or 0, _whole(of) or None
+
+
+def _memory_of(samples: list[vitals.Sample], *, ended: bool) -> int:
+    """The newest; of a run that has ended not the last look, in which the process may have given it back."""
+    found = [size for size in map(_memory, reversed(samples)) if size]
+    return max(found, default=0) if ended else next(iter(found), 0)
 
 
 def _memory(sample: vitals.Sample) -> int:
@@ -149,19 +197,26 @@ def _memory(sample: vitals.Sample) -> int:
 
 def _verdict(path: Path) -> dict[str, Any]:
     try:
-        loaded = json.loads(path.read_bytes())
+        loaded = plain(regular_file.read_json(path, most=_VERDICT_BYTES, links=False))
     except (OSError, ValueError):
         return {}
     return loaded if isinstance(loaded, dict) else {}
 
 
+def _whole(value: Any) -> int | None:
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
+
+
 def _title(verdict: dict[str, Any]) -> str:
-    findings = verdict.get("findings") or []
-    return str(findings[0].get("title", "")) if findings else ""
+    findings = verdict.get("findings")
+    first = findings[0] if isinstance(findings, list) and findings else None
+    return str(first.get("title", "")) if isinstance(first, dict) else ""
 
 
 def _state(verdict: dict[str, Any], tail: list[reader.Entry], last: vitals.Sample, now: float) -> str:
-    outcome = str(verdict.get("outcome") or "")
+    outcome = verdict.get("outcome") if isinstance(verdict.get("outcome"), str) else ""
     if outcome == "running":  # of a process that was attached to and left
         return "running" if now - last.at <= _FRESH_S else "not watched"
     if outcome:
@@ -194,12 +249,14 @@ def _seconds_left(samples: list[vitals.Sample], of: int | None) -> float | None:
 def _entries(path: Path, *, first: bool) -> list[reader.Entry]:
     """Of the beginning or of the end: the first line, and those that a line is made of; the rest is not decoded."""
     try:
-        with path.open("rb") as file:
+        with regular_file.open_regular(path, links=False) as file:
             if first:
                 lines = file.read(_HEAD_BYTES).split(b"\n")[:-1]
                 return list(reader.decode([*lines[:1], *_overview_lines(lines[1:])]))
             lines = _last_lines(file, _TAIL_BYTES)
             return list(reader.decode([*_overview_lines(lines[:-1]), *lines[-1:]]))
+    except PermissionError:
+        raise
     except OSError:
         return []
 
@@ -211,7 +268,7 @@ def _overview_lines(lines: list[bytes]) -> list[bytes]:
 def _samples(path: Path) -> list[vitals.Sample]:
     """Two of the last ones, some seconds apart: enough for where it is and at what pace."""
     try:
-        with path.open("rb") as file:
+        with regular_file.open_regular(path, links=False) as file:
             lines = _last_lines(file, _SAMPLES_BYTES)
     except OSError:
         return []
@@ -222,7 +279,7 @@ def _samples(path: Path) -> list[vitals.Sample]:
 def _history(path: Path) -> tuple[float, ...]:
     """Losses at even distances over the whole run, by a look here and there into a file that may be long."""
     lines: list[bytes] = []
-    with contextlib.suppress(OSError), path.open("rb") as file:
+    with contextlib.suppress(OSError), regular_file.open_regular(path, links=False) as file:
         size = file.seek(0, 2)
         if size > _SAMPLES_BYTES:
             for number in range(_HISTORY):
@@ -230,7 +287,15 @@ def _history(path: Path) -> tuple[float, ...]:
                 lines += file.read(_LINE_BYTES).split(b"\n")[1:2]
         lines += _last_lines(file, _LINE_BYTES)[-1:] if lines else _last_lines(file, _SAMPLES_BYTES)
     losses = [_LOSS.search(line) for line in lines]
-    return tuple(float(loss[1]) for loss in losses if loss is not None)
+    found = [_number(loss[1]) for loss in losses if loss is not None]
+    return tuple(one for one in found if math.isfinite(one))
+
+
+def _number(digits: bytes) -> float:
+    try:
+        return float(digits)
+    except ValueError:
+        return math.nan
 
 
 def _last_lines(file: BinaryIO, most: int) -> list[bytes]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast import regular_file
 from holdfast.journal import events, reader, stack_files, vitals
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.reader import Entry
+from holdfast.journal.typed_values import plain
 from holdfast.report import charts
 from holdfast.report.series import Chart, Mark
 from holdfast.units import size
 
+_JSON_BYTES, _TEXT_BYTES = 32 << 20, 1 << 20
 _THINNED_KINDS = ("epoch", "save", "validation")  # kinds of marks of which a long run has thousands
 
 
@@ -37,7 +39,7 @@ class RunTimeline:
 
 def read_timeline(folder: RunFolder) -> RunTimeline:
     """Everything but the verdict. Any of the records may be missing."""
-    entries = reader.read(folder.journal) if folder.journal.exists() else []
+    entries = _entries(folder.journal)
     samples = [sample for _, sample in vitals.read(folder.vitals)]
     beats = BeatReader(folder.beats).beats_since(0)
     zero = min([entry.mono for entry in entries[:1]] + [sample.mono for sample in samples[:1]], default=0.0)
@@ -56,11 +58,25 @@ def read_timeline(folder: RunFolder) -> RunTimeline:
         tables=_tables(entries),
         stacks=_stacks(folder),
         output_tail=_tail(folder),
-        recipe=folder.recipe.read_text(errors="replace") if folder.recipe.exists() else "",
+        recipe=_text(folder.recipe),
         host=opened.event.host if opened else "",  # type: ignore[attr-defined]
         dataset=_json(folder.dataset),
         validation=_json(folder.validation),
     )
+
+
+def _entries(path: Path) -> list[Entry]:
+    try:
+        return reader.read(path)
+    except OSError:  # not there, or no regular file
+        return []
+
+
+def _text(path: Path) -> str:
+    try:
+        return regular_file.read_text(path, most=_TEXT_BYTES, links=False)
+    except OSError:
+        return ""
 
 
 # -- marks, tables, stacks, output ------------------------------------------------------------------
@@ -175,7 +191,9 @@ def _value_text(value: Any, name: str = "") -> str:
 
 def _stacks(folder: RunFolder, most: int = 6) -> list[tuple[str, str]]:
     found = []
-    for path in sorted(folder.stacks.glob("*.json"))[-most:]:
+    for path in [
+        folder.stacks / name for name in regular_file.names_in(folder.stacks) if name.endswith(".json")
+    ][-most:]:
         capture = stack_files.read(path)
         if capture is not None and capture.looks:
             title = (
@@ -201,7 +219,7 @@ def _process_text(process: stack_files.ProcessStacks) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        loaded = json.loads(path.read_bytes())
+        loaded = plain(regular_file.read_json(path, most=_JSON_BYTES, links=False))
     except (OSError, ValueError):
         return {}
     return loaded if isinstance(loaded, dict) else {}
@@ -209,7 +227,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _tail(folder: RunFolder, most: int = 20_000) -> str:
     try:
-        with folder.output.open("rb") as file:
+        with regular_file.open_regular(folder.output, links=False) as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - most))
             text = file.read().decode("utf-8", errors="replace")

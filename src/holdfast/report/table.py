@@ -15,7 +15,7 @@ _COLOURS = {"running": _GREEN, "finished": DIM, "stopped-early": _YELLOW, "not w
 
 
 def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -> str:
-    """A heading, a line a run, and below a run that went wrong its verdict. No line is wider than `width`."""
+    """A heading, a line a run, and below it what was found in it. No line is wider than `width`."""
     if not lines:
         return "no runs here yet: `holdfast run -- python train.py` makes one"
     bars = min(24, width - 92)  # what is left for a sparkline beside names of a fair length
@@ -32,7 +32,7 @@ def render(lines: Sequence[RunLine], *, width: int = 80, colour: bool = False) -
         memory = size(one.memory_bytes) if one.memory_bytes else ""
         text = f"{_cut(one.name, names):<{names}}  {state} {step:>13}  {left:>7}  {memory:>9}"
         rows.append(f"{text}  {sparkline(one.losses, bars)}".rstrip())
-        if one.verdict and one.state not in ("finished", "running"):
+        if one.verdict and one.state != "running":
             said = "  " + _cut(one.verdict, width - 2)
             rows.append(f"{DIM}{said}{PLAIN}" if colour else said)
     if any(one.as_printed for one in lines):

@@ -9,9 +9,13 @@ from holdfast.explain.finding import Fact, Finding, Remedy, RuledOut, Values, Ve
 from holdfast.report import wording
 from holdfast.report.comparison import since_last_good
 
+#: It grows when a key changes its meaning or goes; new keys do not change it (docs/api.md).
+SCHEMA = "holdfast.verdict/1"
+
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
     return {
+        "schema": SCHEMA,
         "run": verdict.run,
         "outcome": verdict.outcome.value,
         "step": verdict.step,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields, replace
 from pathlib import Path
 from types import NoneType, UnionType
@@ -23,7 +23,14 @@ from holdfast.errors import (
     nearest,
     of_os,
 )
+from holdfast.settings import pretrained
+from holdfast.settings.installed_backend import default_backend
 from holdfast.settings.recipe import EITHER, TABLES, Recipe, Rule, is_required, rule_of, toml_value
+
+LARGEST_RECIPE_BYTES = 4 << 20
+
+#: From a file of weights to the settings that go with it; None where it is no detector's.
+SettingsOfFile = Callable[[str], Mapping[str, Any] | None]
 
 
 class Origin:
@@ -59,7 +66,7 @@ class Origin:
         return next((key for key in self._overridden if key.startswith(f"{table}.")), "")
 
 
-def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
+def read(path: Path | str, overrides: Sequence[str] = (), *, of_file: SettingsOfFile | None = None) -> Recipe:
     """The recipe in a file. `overrides` are "train.batch=16" as they come from the command line."""
     file = Path(path)
     if file.is_dir():
@@ -69,7 +76,16 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
             change="give the recipe file; `holdfast recipe > recipe.toml` writes one to start from",
         )
     try:
-        text = file.read_bytes().decode("utf-8-sig")  # Windows' Notepad writes a byte order mark
+        with file.open("rb") as opened:  # a pipe of the shell, `<(…)`, is a recipe too
+            data = opened.read(LARGEST_RECIPE_BYTES + 1)
+        if len(data) > LARGEST_RECIPE_BYTES:
+            raise RecipeNotToml(
+                "the file is larger than any recipe",
+                where=file,
+                found=f"more than {LARGEST_RECIPE_BYTES >> 20} MiB",
+                change="give the recipe file; `holdfast recipe > recipe.toml` writes one to start from",
+            )
+        text = data.decode("utf-8-sig")  # Windows' Notepad writes a byte order mark
     except FileNotFoundError as error:
         close = nearest(file.stem, [other.stem for other in file.parent.glob("*.toml")])
         raise PathMissing(
@@ -87,23 +103,48 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
             found=f"byte {error.object[error.start]:#04x} at offset {error.start}",
             change="save it as UTF-8",
         ) from error
-    return resolve(_parse(text, file), overrides, path=file, text=text)
+    return resolve(_parse(text, file), overrides, path=file, text=text, of_file=of_file)
 
 
 def resolve(
-    tables: Mapping[str, Any], overrides: Sequence[str] = (), *, path: Path | None = None, text: str = ""
+    tables: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    *,
+    path: Path | None = None,
+    text: str = "",
+    of_file: SettingsOfFile | None = None,
 ) -> Recipe:
-    """The recipe that nested tables describe, after the overrides."""
+    """The recipe that nested tables describe, after the overrides. `of_file` knows what a file of weights goes with."""
     merged: dict[str, Any] = {name: dict(v) if isinstance(v, Mapping) else v for name, v in tables.items()}
     overridden = {_override(merged, one): one for one in overrides}
     _give_way(merged, overridden)
+    train = merged.setdefault("train", {})
+    if isinstance(train, dict):
+        train.setdefault("backend", default_backend())
     origin = Origin(path, text, overridden)
     _refuse_unknown(merged, origin)
+    _follow_weights(merged, of_file)
     built = {name: _table(name, kind, merged.get(name, {}), origin) for name, kind in TABLES.items()}
     _refuse_contradictions(merged, built, origin)
     if built["train"].epochs is not None:
         built["train"] = replace(built["train"], steps=None)  # replaces the default number of steps
     return Recipe(**built)
+
+
+def _follow_weights(tables: dict[str, Any], of_file: SettingsOfFile | None) -> None:
+    """A pretrained detector brings its architecture and more, where the recipe says nothing else."""
+    model = tables.get("model", {})
+    weights = model.get("weights")
+    if not isinstance(weights, str):
+        return
+    brought: Mapping[str, Any] | None = pretrained.settings_of(
+        weights, model.get("detector"), model.get("backbone")
+    )
+    if brought is None and weights not in pretrained.NAMES and of_file is not None:
+        brought = of_file(weights)
+    for key, value in (brought or {}).items():
+        table, _, name = key.partition(".")
+        tables.setdefault(table, {}).setdefault(name, value)
 
 
 def _give_way(merged: dict[str, Any], overridden: Mapping[str, str]) -> None:
@@ -202,7 +243,21 @@ def _refuse_unknown(tables: Mapping[str, Any], origin: Origin) -> None:
                 raise _unknown(f"{table}.{name}", origin)
 
 
+#: Settings of earlier versions, and why they are gone.
+RETIRED = {
+    "hardware.data_service": "holdfast decodes on the machine that trains, fast enough for most GPUs: leave it out; "
+    "`holdfast check RECIPE` measures it, and `holdfast data pack RECIPE` makes it faster",
+}
+
+
 def _unknown(key: str, origin: Origin) -> UnknownSetting:
+    if key in RETIRED:
+        return UnknownSetting(
+            f"the setting {key} was removed",
+            where=origin.of(key),
+            found="a recipe of an earlier version",
+            change=RETIRED[key],
+        )
     table, dot, name = key.partition(".")
     close = nearest(key, all_keys() if dot else [*TABLES, *all_keys()])
     if dot and not close:
@@ -349,6 +404,7 @@ def _refuse_contradictions(tables: Mapping[str, Any], built: Mapping[str, Any], 
             change=f"micro_batch = {below}, or one of {', '.join(map(str, whole))}",
         )
     _refuse_uneven_shares(built, origin)
+    _refuse_missing_pretrained(built["model"], origin)
     classes = built["data"].classes
     if classes is not None and len(set(classes)) != len(classes):
         twice = next(name for name in classes if classes.count(name) > 1)
@@ -357,6 +413,22 @@ def _refuse_contradictions(tables: Mapping[str, Any], built: Mapping[str, Any], 
             where=origin.of("data.classes"),
             change="list each class once",
         )
+
+
+def _refuse_missing_pretrained(model: Any, origin: Origin) -> None:
+    if model.weights not in pretrained.NAMES:
+        return
+    if pretrained.find_pretrained(model.weights, model.detector, model.backbone) is not None:
+        return
+    there = [one for one in pretrained.PRETRAINED if one.detector == model.detector] or pretrained.PRETRAINED
+    raise ContradictorySettings(
+        f'there are no weights "{model.weights}" of {model.detector} on {model.backbone}',
+        where=origin.of("model.weights"),
+        found="torchvision has "
+        + ", ".join(f'"{one.weights}" of {one.detector} on {one.backbone}' for one in there),
+        change=f'model.weights = "{there[0].weights}" and model.backbone = "{there[0].backbone}", or leave '
+        "model.backbone out",
+    )
 
 
 def _refuse_uneven_shares(built: Mapping[str, Any], origin: Origin) -> None:

@@ -79,12 +79,21 @@ class Model:
     backbone: str = setting(
         "mobilenet_v2",
         "network that extracts the features",
-        choices=("mobilenet_v2", "resnet50", "resnext50", "vgg16"),
+        choices=(
+            "mobilenet_v2",
+            "resnet50",
+            "resnext50",
+            "vgg16",
+            "resnet101",
+            "resnet152",
+            "mobilenet_v3_large",
+        ),
     )
     weights: str | None = setting(
         None,
-        'pretrained weights: of the backbone (a file, a folder, "imagenet"), or a run; default: random',
-        example="imagenet",
+        'pretrained weights: a detector ("coco", "coco-v2", "coco-320", a .pth file of torchvision, a run, an '
+        'import), or a backbone ("imagenet", a file, a folder); default: random',
+        example="coco",
     )
     input: int = setting(320, "side of the square network input, in pixels", low=64, high=4096)
     anchors: str = setting(
@@ -133,6 +142,11 @@ class Train:
         0.0, "decay of the EMA of the weights, which is then validated; 0 disables EMA", low=0, high=0.99999
     )
     freeze_steps: int = setting(0, "steps with a frozen backbone", low=0)
+    frozen_stages: int | None = setting(
+        None, "stages of the backbone, from the first, that never train; default: 0, and torchvision's own number with "
+        "its detectors",
+        low=0, high=6, example=2,
+    )  # fmt: skip
     backbone_rate: float | None = setting(
         None, "learning rate factor of the backbone; default: 0.1 with pretrained weights, else 1",
         low=0, high=10, example=0.1,
@@ -163,11 +177,6 @@ class Hardware:
         high=MAX_PROCESSES,
     )
     devices: int = setting(1, "devices per process", low=1, high=64)
-    data_service: list[str] | None = setting(
-        None,
-        "machines that decode and augment training images; each runs `holdfast data serve`",
-        example=["host:5050"],
-    )
     copy_to: str | None = setting(
         None,
         "a bucket folder to copy checkpoints and the model to, and to resume from",

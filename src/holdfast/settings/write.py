@@ -6,12 +6,13 @@ from dataclasses import fields
 from pathlib import Path
 
 from holdfast import atomic_write
+from holdfast.settings.installed_backend import default_backend
 from holdfast.settings.recipe import TABLES, Recipe, is_required, rule_of, toml_value
 
 
 def store(recipe: Recipe, path: Path) -> None:
     """Atomic: a kill never leaves half of a run's recipe."""
-    atomic_write.write_text(path, to_toml(recipe))
+    atomic_write.write_text(path, to_toml(recipe), private=True)
 
 
 def to_toml(recipe: Recipe) -> str:
@@ -32,6 +33,7 @@ def example() -> str:
         for one in fields(kind):
             rule = rule_of(one)
             shown = rule.example if is_required(one) or one.default is None else one.default
+            shown = default_backend() if one.name == "backend" else shown
             hidden = "# " if one.default is None else ""
             choices = f" ({', '.join(rule.choices)})" if len(rule.choices) > 1 else ""
             lines.append(f"{f'{hidden}{one.name} = {toml_value(shown)}':<34} # {rule.doc}{choices}")

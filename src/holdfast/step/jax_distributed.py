@@ -50,6 +50,8 @@ class GroupChannel(Protocol):
 class DistributedJaxStep(JaxStep):
     """`batch` is the batch of all devices together, `micro_batch` what one device computes at once."""
 
+    place = None  # type: ignore[assignment]  # which device gets which part is decided with the step
+
     def __init__(
         self, network: Network, config: OptimizerConfig, *, batch: int, micro_batch: int, per_process: int = 1,
         group: GroupChannel | None = None, state: tuple[OptimizerState, list[Any]] | None = None,

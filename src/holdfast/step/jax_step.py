@@ -47,6 +47,15 @@ class JaxStep:
         )
         return result, before
 
+    def place(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """The batch with what the step uses on its way to the device, for the threads that fill batches."""
+        try:
+            return {
+                name: jax.device_put(value) if name in BATCH_KEYS else value for name, value in batch.items()
+            }
+        except jax.errors.JaxRuntimeError:  # no memory: the step copies it itself, and can be made smaller
+            return batch
+
     @property
     def state(self) -> tuple[OptimizerState, list[Any]]:
         return self._optimizer_state, self._fixed

@@ -54,7 +54,9 @@ class AttemptRunner:
         *,
         on_stall: str,
         print_line: Callable[[str], None],
+        terminated: Callable[[], None] = lambda: None,
     ) -> None:
+        self._terminated = terminated  # called at SIGTERM
         self._child = child
         self.monitor = monitor
         self._recorder = recorder
@@ -110,6 +112,8 @@ class AttemptRunner:
             self._suspend(info)
         else:
             self._record_signal(info)
+            if number == signal.SIGTERM:
+                self._terminated()
             by = STOPPED_BY.get(signal.Signals(number))
             if by is not None and self._stopped_by != "stall":
                 self._end_request = EndRequest(by, now, self._batches)
@@ -317,6 +321,7 @@ class AttemptRunner:
             signal=ended.signal,
             core_dumped=ended.core_dumped,
             duration_s=round(now - self._started_at, 3),
+            step=None if self.monitor.beats.newest is None else self.monitor.beats.newest.step,
             max_rss_bytes=self._peak(ended),
             user_s=round(ended.usage.ru_utime, 3),
             system_s=round(ended.usage.ru_stime, 3),

@@ -1,6 +1,7 @@
 """The process that `holdfast.watch` starts to monitor the one that it is called in.
 
-``python -m holdfast.supervise.companion PID FOLDER [STALL_AFTER]``; the block's end comes on standard input.
+``python -m holdfast.supervise.companion PID FOLDER BEGAN [STALL_AFTER]``: BEGAN is when the block began, in seconds of
+`time.monotonic`, since a short block may be over before this process is there. The block's end comes on standard input.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ UNKNOWN_HERE = ("the exit status", "the signal that ended it", "who sent it sign
 
 def main(arguments: list[str]) -> int:
     pid, folder = int(arguments[0]), RunFolder(Path(arguments[1]))
-    stall_after_s = float(arguments[2]) if len(arguments) > 2 else None
+    began = float(arguments[2])
+    stall_after_s = float(arguments[3]) if len(arguments) > 3 else None
     recorder = Recorder(folder)
     command = procfs.command_line(pid).split()
     gpus = GpuReader()
@@ -45,10 +47,9 @@ def main(arguments: list[str]) -> int:
         configured_stall_s=stall_after_s,
         print_line=print_line,
     )
-    started_at = time.monotonic()
     message = watch_until_block_ends(monitor, pid, recorder)
     monitor.close()
-    recorder.append(_attempt_ended(monitor, message, time.monotonic() - started_at))
+    recorder.append(_attempt_ended(monitor, message, time.monotonic() - began))
     code = 0 if message is not None and not message["raised"] else 1
     recorder.append(RunClosed(outcome=_outcome_of_block(message), exit_code=code))
     recorder.close()

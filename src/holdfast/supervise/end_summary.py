@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast.journal.events import StoppedBy
 from holdfast.units import count, long_duration, size
@@ -34,7 +37,7 @@ def render(summary: EndSummary) -> str:
     lines.append(f"  command  {shorten_command(summary.command)}")
     lines.append(f"  steps    {_steps(summary)}")
     lines.append(f"  took     {long_duration(summary.duration_s)}{_attempts(summary)}")
-    if summary.peak_bytes is not None:
+    if summary.peak_bytes:  # 0: it ended before it was looked at
         lines.append(f"  memory   {size(summary.peak_bytes)} at its peak, all processes together")
     if summary.stalled:
         lines.append(f"  stalled  {summary.stalled}")
@@ -78,6 +81,26 @@ def _steps(summary: EndSummary) -> str:
 
 def _attempts(summary: EndSummary) -> str:
     return f" in {summary.attempts} attempts" if summary.attempts > 1 else ""
+
+
+def shown_command(command: Sequence[str], here: Path) -> str:
+    """As it would be typed: the program by its name, paths from the current folder. The journal has all of it."""
+    program, *rest = command
+    words = [
+        Path(program).name if program.startswith("/") else program,
+        *(_shown_path(word, here) for word in rest),
+    ]
+    return shlex.join(words)
+
+
+def _shown_path(word: str, here: Path) -> str:
+    option, equals, value = word.rpartition("=")
+    if not value.startswith("/"):
+        return word
+    for folder, instead in ((here, ""), (Path.home(), "~/")):
+        if value.startswith(f"{folder}/"):
+            return f"{option}{equals}{instead}{value.removeprefix(f'{folder}/')}"
+    return word
 
 
 def shorten_command(command: str, width: int = 90) -> str:

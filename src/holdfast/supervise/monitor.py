@@ -29,6 +29,7 @@ from holdfast.supervise.sampling.vitals_sampler import Sampler
 from holdfast.supervise.stall.activity import ActivitySample
 from holdfast.supervise.stall.detector import StallDetector, current_cpu_contention
 from holdfast.supervise.stall.stall_captures import StallCaptures
+from holdfast.supervise.stall.thread_waits import sleeps
 
 _EVERY_S = 1.0
 _FIRST_EVERY_S = 0.2  # at first, so that a command that ends at once is sampled at all
@@ -73,12 +74,14 @@ class Monitor:
         output_bytes: Callable[[], int],
         configured_stall_s: float | None,
         print_line: Callable[[str], None],
+        line_open: Callable[[], bool] = lambda: False,
+        output: OutputFollower | None = None,
     ) -> None:
         self.journal = JournalState()
         self.peak_bytes = 0
         self.sampler = Sampler(tree.root, attempt=attempt, paths=paths, gpus=gpus, trainer=tree.trainer)
         self.beats = HeartbeatFollower(folder.beats, attempt=attempt)
-        self.output = OutputFollower(folder.output)
+        self.output = output or OutputFollower(folder.output)
         self._follower = Follower(folder.journal)
         self._attempt = attempt
         self._recorder = recorder
@@ -105,6 +108,8 @@ class Monitor:
         self.known_pids: set[int] = {tree.root}
         self._print_line = print_line
         self._memory_report = MemoryReport()
+        self._line_open = line_open
+        self._waiting_text: list[str] = []  # for the screen, once no progress bar would be cut by it
 
     def tick(self, *, now: float, at: float) -> Sample | None:
         """One sample; None when the process has gone."""
@@ -149,6 +154,7 @@ class Monitor:
     def _detect_stall(self, sample: Sample, beat: Beat | None) -> None:
         totals = self.sampler.totals
         alive = beat is not None and beat.pid in self.sampler.seen
+        gpu_busy = any(gpu_works_for_us(gpu) for gpu in sample.gpus)
         activity = ActivitySample(
             now=sample.mono,
             beat=beat if alive else None,
@@ -161,7 +167,8 @@ class Monitor:
             written_bytes=totals.written_bytes,
             rss_bytes=sample.tree_rss_bytes,
             output_bytes=sample.output_bytes,
-            gpu_busy=any(gpu_works_for_us(gpu) for gpu in sample.gpus),
+            gpu_busy=gpu_busy,
+            sleeps=gpu_busy and sleeps(self.trainer),
         )
         self.stalls.printed = self.output.position
         self.stalls.update(activity, self.beats.new_beats if alive else [], self.sampler.pids, self.trainer)
@@ -169,8 +176,13 @@ class Monitor:
     def capture_before_kill(self, *, now: float) -> None:
         self.captures.capture_before_kill(self.beats.newest, self.trainer, now=now)
 
+    def _print_waiting(self, *, at_end: bool = False) -> None:
+        while self._waiting_text and (at_end or not self._line_open()):
+            self._print_line(self._waiting_text.pop(0))
+
     def close(self) -> None:
         self._read_journal()
+        self._print_waiting(at_end=True)
         beat = self.beats.poll()
         if self._speaks_for_itself(beat):
             self.output.finish(time.monotonic())
@@ -189,7 +201,8 @@ class Monitor:
         self.journal.update(entries)
         for entry in entries:
             if block := self._memory_report.update(entry.event, free_bytes=self._free_bytes):
-                self._print_line(block)
+                self._waiting_text.append(block)
+        self._print_waiting()
         for number, folder in enumerate(sorted(self.journal.save_folders)[:4]):
             self.sampler.add_path("checkpoint" if number == 0 else f"checkpoint-{number + 1}", folder)
 

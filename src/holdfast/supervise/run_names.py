@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
 
+from holdfast.atomic_write import PRIVATE_FOLDER
 from holdfast.errors import AlreadyThere
 from holdfast.journal.folder import RunFolder
 from holdfast.user_code import script_words
@@ -32,10 +34,13 @@ def choose_folder(command: tuple[str, ...], *, run_dir: str | None, name: str | 
 
 def _claim_folder(parent: Path, stem: str) -> Path:
     """Created here: of two runs that start at once, the second takes the next name."""
+    if os.path.lexists(parent) and not parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(parent))
     while True:
         path = free_name(parent, stem)
         try:
-            path.mkdir(parents=True)
+            parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=PRIVATE_FOLDER)
             return path
         except FileExistsError:
             continue

@@ -14,9 +14,12 @@ from pathlib import Path
 from holdfast import atomic_write
 from holdfast.journal.events import ScriptRead
 from holdfast.journal.folder import RunFolder
+from holdfast.regular_file import read_bytes
+from holdfast.secret_text import redacted_bytes
 from holdfast.user_code import script_words
 
 MAX_SNAPSHOT_BYTES = 256 << 10  # of a larger script only the digest is recorded
+_MOST_BYTES = 64 << 20
 _MAX_SIBLING_MODULES = 200
 
 
@@ -26,7 +29,7 @@ def snapshot_script(command: Sequence[str], folder: RunFolder, *, cwd: Path) -> 
     if script is None:
         return None
     try:
-        text = script.read_bytes()
+        text = read_bytes(script, most=_MOST_BYTES)
     except OSError:
         return None
     return ScriptRead(
@@ -60,7 +63,7 @@ def _store_copy(name: str, text: bytes, folder: RunFolder) -> str:
         return ""
     with contextlib.suppress(OSError):
         folder.source.mkdir(exist_ok=True)
-        atomic_write.write_bytes(folder.source / name, text, sync=False)
+        atomic_write.write_bytes(folder.source / name, redacted_bytes(text), sync=False, private=True)
         return name
     return ""
 
@@ -73,5 +76,5 @@ def _sibling_modules(script: Path) -> dict[str, str]:
         for name in names[:_MAX_SIBLING_MODULES]:
             other = script.parent / name
             if name != script.name and other.stat().st_size <= MAX_SNAPSHOT_BYTES:
-                digests[name] = digest(other.read_bytes())
+                digests[name] = digest(read_bytes(other, most=MAX_SNAPSHOT_BYTES))
     return digests

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import signal
 import socket
 import time
@@ -13,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import holdfast
+from holdfast.atomic_write import make_private_folder
 from holdfast.errors import CommandNotFound, PermissionRefused
 from holdfast.host import cgroup, machine_limits
 from holdfast.host.nvml import GpuReader
+from holdfast.journal import group_membership
 from holdfast.journal.events import (
     AttemptStarted,
     Restarted,
@@ -31,11 +32,13 @@ from holdfast.stderr import print_line
 from holdfast.supervise import restart_policy, script_snapshot
 from holdfast.supervise.attempt import AttemptResult, AttemptRunner
 from holdfast.supervise.child import spawn
-from holdfast.supervise.end_summary import EndSummary
+from holdfast.supervise.end_summary import EndSummary, shown_command
 from holdfast.supervise.monitor import Monitor, WatchedTree
 from holdfast.supervise.recording import machine_event
+from holdfast.supervise.recording.output_follower import OutputFollower
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.restart_policy import AttemptFailure, GiveUp
+from holdfast.supervise.scheduler.job_watch import JobWatch
 from holdfast.supervise.signal_policy import STOPPED_BY
 
 INJECT = Path(holdfast.__file__).parent / "probe" / "inject"
@@ -59,6 +62,7 @@ class RunOptions:
 class RunResult:
     exit_code: int
     summary: EndSummary
+    recorded: bool  # the journal has the end; on a full disk it may not
 
 
 def child_environment(environment: Mapping[str, str], run_dir: Path, attempt: int) -> dict[str, str]:
@@ -78,7 +82,7 @@ def child_environment(environment: Mapping[str, str], run_dir: Path, attempt: in
 
 def open_folder(path: Path) -> RunFolder:
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path)
     except PermissionError as error:
         raise PermissionRefused(
             f"the run folder {path} cannot be created: permission denied",
@@ -116,6 +120,9 @@ class SupervisedRun:
         self._gpus = GpuReader()
         self._paths = machine_event.run_paths(self.folder.path, Path.cwd())
         self._started_at = time.monotonic()
+        self._job = JobWatch(self.folder, attempt=lambda: self._recorder.attempt)
+        # Of a group, the coordinator records it.
+        self._in_group = group_membership.from_environment() is not None
 
     def run(self) -> RunResult:
         """Runs the command until it ends. Raises CommandNotFound when it cannot be started."""
@@ -124,17 +131,37 @@ class SupervisedRun:
         mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, spawn.BLOCKED_SIGNALS - _ignored_signals())
         try:
             self._recorder.append(run_opened_event(self.options, self.folder))
+            if not self._in_group:
+                self._recorder.attempt = self.options.first_attempt
+                self._job.begin()
             try:
                 result, monitor, attempts = self._attempts()
             except CommandNotFound as error:
                 self._recorder.append(RunClosed(outcome="not-started", exit_code=int(error.exit_code)))
                 raise
-            summary = self._summary(result, monitor, attempts=attempts)
-            self._recorder.append(RunClosed(outcome=_outcome(result), exit_code=result.shell_code))
-            return RunResult(result.shell_code, summary)
+            closed = RunClosed(outcome=_outcome(result), exit_code=result.shell_code)
+            recorded = self._recorder.append(closed)
+            summary = self._summary_or_less(result, monitor, attempts=attempts)
+            return RunResult(result.shell_code, summary, recorded)
         finally:
+            self._job.close()
             self._recorder.close()
+            _forget_late_signals()
             signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
+
+    def _summary_or_less(self, result: AttemptResult, monitor: Monitor, *, attempts: int) -> EndSummary:
+        """Whatever fails here, the command has ended, and its exit code is ours."""
+        try:
+            return self._summary(result, monitor, attempts=attempts)
+        except Exception as error:
+            self._recorder.report_failure("the summary", error)
+            ended = result.ended
+            return EndSummary(
+                shown_command(self.options.command, here=Path.cwd()),
+                str(self.options.run_dir),
+                ended.exit_code,
+                ended.signal,
+            )
 
     def _attempts(self) -> tuple[AttemptResult, Monitor, int]:
         failures: list[AttemptFailure] = []
@@ -173,6 +200,7 @@ class SupervisedRun:
         script = script_snapshot.snapshot_script(self.options.command, self.folder, cwd=Path.cwd())
         if script is not None:
             self._recorder.append(script)
+        output = OutputFollower(self.folder.output)  # before the command prints
         child = spawn.start(
             self.options.command,
             log=self.folder.output,
@@ -191,8 +219,10 @@ class SupervisedRun:
             paths=self._paths,
             gpus=self._gpus,
             output_bytes=lambda: child.relay_state.read().output_bytes,
+            line_open=lambda: child.relay_state.read().line_open,
             configured_stall_s=self.options.stall_after_s,
             print_line=self._print_line,
+            output=output,
         )
         attempt = AttemptRunner(
             child,
@@ -200,6 +230,7 @@ class SupervisedRun:
             self._recorder,
             on_stall=self.options.on_stall,
             print_line=self._print_line,
+            terminated=(lambda: None) if self._in_group else self._job.asked_to_end,
         )
         return attempt.run(), attempt
 
@@ -207,7 +238,7 @@ class SupervisedRun:
         beat, journal, ended = monitor.beats.newest, monitor.journal, result.ended
         trained = beat is not None and (beat.step > 0 or journal.fit is not None or journal.has_custom_loop)
         return EndSummary(
-            command=shlex.join(self.options.command),
+            command=shown_command(self.options.command, here=Path.cwd()),
             folder=str(self.options.run_dir),
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -238,6 +269,14 @@ def _failure(result: AttemptResult, monitor: Monitor, *, total_steps: bool) -> A
         saves=journal.saves_done,
         configuration=journal.configuration,
     )
+
+
+def _forget_late_signals() -> None:
+    """What came after the command's end was meant for the command: it must not replace its exit code."""
+    while True:
+        info = signal.sigtimedwait(spawn.BLOCKED_SIGNALS, 0)
+        if info is None or info.si_signo not in spawn.BLOCKED_SIGNALS:
+            return
 
 
 def _ignored_signals() -> set[signal.Signals]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast import shared_limits
+from holdfast import shared_limits, terminal_text
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, of_os
 from holdfast.journal import events as ev
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
@@ -53,6 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--accept-changes", action="store_true", help="resume although the recipe has changed"
     )
     args = parser.parse_args(argv)
+    with terminal_text.installed():
+        return _train_or_report(args)
+
+
+def _train_or_report(args: argparse.Namespace) -> int:
     try:
         return _train(RunFolder(args.run_dir), resume=args.resume, accept=args.accept_changes)
     except HoldfastError as error:

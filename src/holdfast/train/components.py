@@ -17,13 +17,15 @@ from holdfast.detectors.anchors import anchor_fit
 from holdfast.detectors.build import Detector, build
 from holdfast.detectors.model_paths import MODEL_NAME, initial_model
 from holdfast.detectors.spec import DetectorSpec, suggested_normalization
+from holdfast.detectors.variants import frozen_stages
 from holdfast.journal.folder import RunFolder
-from holdfast.pipeline import cache_budget, data_service, dataset_columns
+from holdfast.pipeline import cache_budget, dataset_columns
 from holdfast.pipeline.cache_budget import CacheDecision
-from holdfast.pipeline.feed import PLAIN, VALIDATION_BATCH, Feed
+from holdfast.pipeline.feed import PLAIN, VALIDATION_BATCH, Feed, ResizeMode
 from holdfast.pipeline.image_cache import ImageCache
 from holdfast.pipeline.pack import PackIndex
 from holdfast.pipeline.stream import BadImage, Stream
+from holdfast.settings.pretrained import find_pretrained
 from holdfast.settings.recipe import Recipe
 from holdfast.step.network import Network, detector_network, names_of
 from holdfast.step.optimizer import OptimizerConfig
@@ -34,12 +36,13 @@ from holdfast.train.intervals import parse_interval
 from holdfast.train.loop import TrainingPlan
 from holdfast.train.loop_state import LoopState
 from holdfast.train.observers.memory_usage import current_usage
-from holdfast.train.observers.observer import Observer
+from holdfast.train.observers.observer import Observer, TrainerHeartbeat
 from holdfast.train.observers.progress_display import ProgressDisplay
 from holdfast.train.observers.results_csv import ResultsCsv
 from holdfast.train.observers.tensorboard import LOSSES, TensorBoard
 from holdfast.train.process_group import ProcessGroup
 from holdfast.train.schedules import Schedule, default_warmup
+from holdfast.weights_import.torchvision import download, torchvision_model
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class TrainingData:
 
 def build_data(
     recipe: Recipe, *, low_memory: bool = False, process_share: tuple[int, int] = (0, 1),
+    resizing: ResizeMode | None = None,
     packed_from: int | None = 0, on_bad_image: Callable[[BadImage], None] | None = None,
     on_pack_ready: Callable[[int, int], None] | None = None,
 ) -> TrainingData:  # fmt: skip
@@ -58,11 +62,12 @@ def build_data(
     the epoch `packed_from` on; if there is none and it would help, it is made in the background, and `on_pack_ready`
     is called.
 
+    `resizing` is that of the checkpoint's network; without it the recipe says how images are resized.
     `low_memory`, after running out of memory, caches no images, decodes one at a time and validates few at once.
     `on_bad_image` is called for images that cannot be decoded, as many as the recipe allows.
     """
     splits = dataset_setup.load_splits(recipe)
-    feed = dataset_setup.build_feed(recipe, process_share=process_share)
+    feed = dataset_setup.build_feed(recipe, process_share=process_share, resizing=resizing)
     at_once = min(feed.batch, 4 if low_memory else VALIDATION_BATCH)
     validation_feed = replace(feed, batch=at_once, seed=0, shuffle=False, endless=False, augment=PLAIN)
     trained = dataset_columns.columns_of(splits.train)
@@ -75,12 +80,8 @@ def build_data(
         else cache_budget.decide_for(trained, feed)
     )
     cache = CacheDecision("none", "") if packed is not None and cache.kind != "decoded" else cache
-    servers = tuple(recipe.hardware.data_service or ())
-    if servers:
-        data_service.require_reachable(servers)
-        cache = CacheDecision("none", "")
     # Several processes would switch to the pack at different steps, and a deterministic run at another each time.
-    may_pack = process_share[1] == 1 and not servers and not recipe.train.deterministic and not low_memory
+    may_pack = process_share[1] == 1 and not recipe.train.deterministic and not low_memory
     packing = (
         dataset_setup.pack_in_background(trained, feed) if cache.pack and may_pack and on_pack_ready else None
     )
@@ -93,15 +94,12 @@ def build_data(
             feed,
             cache=ImageCache(cache.kind),
             packed=packed,
-            servers=servers,
             beside=packing,
             on_packed=on_pack_ready,
             **options,
         ),
         Stream(dataset_columns.columns_of(splits.validation), validation_feed, **options),
-        "; ".join(
-            [splits.notes, *_transfer_notes(feed), *_cache_notes(cache, packed, servers, packing is not None)]
-        ),
+        "; ".join([splits.notes, *_transfer_notes(feed), *_cache_notes(cache, packed, packing is not None)]),
     )
 
 
@@ -112,13 +110,9 @@ def _transfer_notes(feed: Feed) -> list[str]:
     return [f"images are resized in the compiled step, each sent with {times:.1f} times the input's pixels"]
 
 
-def _cache_notes(
-    cache: CacheDecision, packed: PackIndex | None, servers: tuple[str, ...], packing: bool
-) -> list[str]:
+def _cache_notes(cache: CacheDecision, packed: PackIndex | None, packing: bool) -> list[str]:
     """What differs from reading every image from its file."""
     notes = [f"{len(packed.rows)} large images are read from their packed copies"] if packed else []
-    if servers:
-        notes.append(f"training batches are made by {', '.join(servers)}")
     if cache.kind != "none":
         notes.append(f"images are cached in memory ({cache.kind}): {cache.why}")
     elif packing:
@@ -128,10 +122,27 @@ def _cache_notes(
     return notes
 
 
-def build_detector(recipe: Recipe, trained: dataset_columns.Columns) -> tuple[Detector, str]:
-    """The model, and a note on where its weights and anchors came from."""
+def build_detector(
+    recipe: Recipe, trained: dataset_columns.Columns, saved_spec: DetectorSpec | None = None
+) -> tuple[Detector, str]:
+    """The model, and a note on where its weights and anchors came from.
+
+    `saved_spec` is a checkpoint's, which has all weights: then nothing else is read.
+    """
     model, train = recipe.model, recipe.train
     weights, size = model.weights, (model.input, model.input)
+    if saved_spec is not None:
+        spec = model_file.adapted(
+            saved_spec, "the checkpoint", trained.classes, size, train.precision, train.rematerialise
+        )
+        return _frozen(build(spec, seed=train.seed), recipe), ""
+    state_dict = torchvision_weights(recipe)
+    if state_dict is not None:
+        detector, report = torchvision_model.fine_tune(
+            state_dict, trained.classes, input_size=size, precision=train.precision, rematerialise=train.rematerialise,
+            seed=train.seed, expected={"model.detector": model.detector, "model.backbone": model.backbone},
+        )  # fmt: skip
+        return _frozen(detector, recipe), f"weights from {state_dict}: {report.summary()}"
     saved = initial_model(weights)
     if saved is not None:
         detector, report = model_file.fine_tune(
@@ -139,7 +150,7 @@ def build_detector(recipe: Recipe, trained: dataset_columns.Columns) -> tuple[De
             seed=train.seed, expected={"model.detector": model.detector, "model.backbone": model.backbone},
         )  # fmt: skip
         anchors_note = "; its anchors are kept, and none fitted" if model.anchors == "fitted" else ""
-        return detector, f"weights from {saved}: {report.summary()}{anchors_note}"
+        return _frozen(detector, recipe), f"weights from {saved}: {report.summary()}{anchors_note}"
     spec = DetectorSpec(
         model.detector, model.backbone, trained.classes, size, precision=train.precision,
         normalization=suggested_normalization(model.backbone, weights), rematerialise=train.rematerialise,
@@ -151,7 +162,26 @@ def build_detector(recipe: Recipe, trained: dataset_columns.Columns) -> tuple[De
             spec, trained.boxes[objects], _image_sizes(trained)[objects]
         )
         spec, note = replace(spec, anchors=shapes), f"{note}; {fit_note}"
-    return build(spec, weights, seed=train.seed), note
+    return _frozen(build(spec, weights, seed=train.seed), recipe), note
+
+
+def torchvision_weights(recipe: Recipe) -> Path | None:
+    """The state dict that `model.weights` names: a public file, which is fetched if need be, or one of the user's."""
+    weights = recipe.model.weights or ""
+    named = find_pretrained(weights, recipe.model.detector, recipe.model.backbone)
+    if named is not None:
+        return download.fetch(named)
+    path = Path(weights)
+    return path if path.suffix in (".pth", ".pt") and path.is_file() else None
+
+
+def _frozen(detector: Detector, recipe: Recipe) -> Detector:
+    """The first stages never train: those of the recipe, else torchvision's with its detectors' weights."""
+    wanted = recipe.train.frozen_stages
+    with_weights = bool(detector.spec.variant) and recipe.model.weights is not None
+    usual = frozen_stages(detector.spec) if with_weights else 0
+    detector.backbone.freeze_stages(usual if wanted is None else wanted)
+    return detector
 
 
 def _image_sizes(trained: dataset_columns.Columns) -> Any:
@@ -233,7 +263,7 @@ def build_plan(recipe: Recipe, folder: RunFolder, images: int) -> TrainingPlan:
 
 
 def build_displays(
-    plan: TrainingPlan, state: LoopState, recipe: Recipe, folder: RunFolder, wait_share: Callable[[], float]
+    plan: TrainingPlan, state: LoopState, recipe: Recipe, folder: RunFolder, heartbeat: TrainerHeartbeat
 ) -> list[Observer]:
     """What shows a run to people: results.csv, TensorBoard and the terminal."""
     detector, resumed_at = recipe.model.detector, state.step
@@ -242,7 +272,7 @@ def build_displays(
         TensorBoard(folder.path / "tensorboard", detector, resumed_at=resumed_at),
         ProgressDisplay(
             plan.steps, plan.batch, memory=functools.partial(current_usage, recipe.train.backend),
-            wait_share=wait_share, monitor=plan.monitor, best=state.patience.best,
+            wait_share=heartbeat.wait_share, in_step=heartbeat.in_step, monitor=plan.monitor, best=state.patience.best,
         ),
     ]  # fmt: skip
 
@@ -291,6 +321,8 @@ def write_model(model: Detector, folder: RunFolder, best_step: int | None = None
 def make_deterministic(seed: int) -> None:
     """The same bits every time, on the CPU and, where TensorFlow can, on a GPU."""
     keras.utils.set_random_seed(seed)
+    if keras.backend.backend() != "tensorflow":  # XLA's operations on the CPU are deterministic as they are
+        return
     import tensorflow as tf
 
     tf.config.experimental.enable_op_determinism()
@@ -307,10 +339,3 @@ def on_gpu(backend: str) -> bool:
     import tensorflow as tf
 
     return bool(tf.config.list_physical_devices("GPU"))
-
-
-def hide_gpus_from_tensorflow() -> None:
-    """The pipeline uses TensorFlow, which would take all the memory of a GPU that it sees."""
-    import tensorflow as tf
-
-    tf.config.set_visible_devices([], "GPU")

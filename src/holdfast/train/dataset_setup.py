@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.data.files import splits
 from holdfast.data.files.cloud_copy import local_copy
-from holdfast.data.images.facts_cache import cache_folder
 from holdfast.data.reading.load import read
 from holdfast.data.records import Dataset, Record
-from holdfast.detectors.spec import RESIZING
-from holdfast.errors import DataError
+from holdfast.detectors.spec import resizing_of
+from holdfast.errors import DataError, HoldfastError
+from holdfast.host.cache_folder import cache_folder
 from holdfast.pipeline import image_sizes, pack
 from holdfast.pipeline.dataset_columns import Columns
-from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Feed
+from holdfast.pipeline.feed import LIGHT, PLAIN, STRONG, Feed, ResizeMode
 from holdfast.pipeline.pack import PackIndex
 from holdfast.pipeline.packing import BackgroundPack
 from holdfast.settings.recipe import Recipe
@@ -33,37 +34,48 @@ class DatasetSplits:
     validation_source: Dataset  # the dataset that the validation set is a part of
 
 
-def load_splits(recipe: Recipe) -> DatasetSplits:
-    """Reads the data and splits it: as the recipe says, else by the data's own splits, else a tenth for validation."""
-    everything = read(local_copy(recipe.data.train, print))
+def load_splits(recipe: Recipe, *, near: bool = True) -> DatasetSplits:
+    """Reads the data and splits it: as the recipe says, else by the data's own splits, else a tenth for validation.
+
+    Of a bucket a local copy is read, unless `near` is false: on a cluster the workers read the bucket themselves.
+    """
+    everything = read(_place(recipe.data.train, near))
     if recipe.data.validation is not None:
-        source = read(local_copy(recipe.data.validation, print))
+        source = read(_place(recipe.data.validation, near))
         validation = _only(source, splits.validation_splits(record.split for record in source.records))
         parts = DatasetSplits(
             _train_part(everything), validation, f"validates on {recipe.data.validation}", source
         )
     else:
-        parts = _split_off_validation(everything, recipe.data.validation_fraction)
+        beside = _validation_beside(recipe, everything)
+        parts = beside or _split_off_validation(everything, recipe.data.validation_fraction)
     classes = tuple(recipe.data.classes or parts.train.classes)
     return replace(
         parts, train=_with_classes(parts.train, classes), validation=_with_classes(parts.validation, classes)
     )
 
 
-def build_feed(recipe: Recipe, *, process_share: tuple[int, int] = (0, 1)) -> Feed:
+def _place(path: str, near: bool) -> str:
+    return local_copy(path, print) if near else path
+
+
+def build_feed(
+    recipe: Recipe, *, process_share: tuple[int, int] = (0, 1), resizing: ResizeMode | None = None
+) -> Feed:
     """How the training stream is made; `process_share` is a process's part of how many."""
     size, (part, count) = recipe.model.input, process_share
     return Feed(
-        size, size, recipe.train.batch // count, seed=recipe.train.seed, fit=RESIZING[recipe.model.detector],
+        size, size, recipe.train.batch // count, seed=recipe.train.seed,
+        fit=resizing or resizing_of(recipe.model.detector, recipe.model.weights),
         augment=AUGMENTS[recipe.data.augment], part=part, parts=count,
     )  # fmt: skip
 
 
 def may_resize_on_device(recipe: Recipe, *, on_gpu: bool) -> bool:
-    """Whether the recipe lets the step resize images. With `auto` the pipeline does it when batches come from other
-    machines, which would send more bytes, and when the CPU computes the steps."""
+    """Whether the recipe lets the step resize images. With `auto` the pipeline does it when the CPU computes
+    the steps."""
     configured = recipe.data.resize
-    return configured == "device" or (configured == "auto" and on_gpu and not recipe.hardware.data_service)
+    return configured == "device" or (configured == "auto" and on_gpu)
 
 
 def with_sent_pixels(recipe: Recipe, trained: Columns, feed: Feed, *, on_gpu: bool) -> Feed:
@@ -87,6 +99,26 @@ def pack_in_background(trained: Columns, feed: Feed) -> BackgroundPack:
 
 def pack_folder() -> Path:
     return cache_folder() / "packs"
+
+
+def _validation_beside(recipe: Recipe, everything: Dataset) -> DatasetSplits | None:
+    """The folder `valid` beside a training folder `train`, where its classes are the same: an export of three folders,
+    of which only the first was named."""
+    given = Path(recipe.data.train)
+    named = splits.bare_split(given.name) == "train" and given.is_dir()
+    if not named or recipe.data.validation_fraction is not None:
+        return None
+    others = sorted(one for one in given.resolve().parent.iterdir() if splits.bare_split(one.name) == "val")
+    for folder in filter(Path.is_dir, others):
+        with contextlib.suppress(HoldfastError):
+            found = read(str(folder))
+            if found.boxes and set(found.classes) <= set(everything.classes):
+                notes = (
+                    f"validates on the folder {folder.name!r} beside {given.name!r} "
+                    "(data.validation_fraction holds out images of the training set instead)"
+                )
+                return DatasetSplits(_train_part(everything), found, notes, found)
+    return None
 
 
 def _split_off_validation(everything: Dataset, fraction: float | None) -> DatasetSplits:

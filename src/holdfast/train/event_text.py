@@ -109,6 +109,8 @@ def _checkpoint_line(event: Event) -> str:
             return f"{url.rpartition('/')[2]} is copied to {url} ({took_s:.1f} s)"
         case ev.CopyFailed(what=what, url=url, error=error, retries=True):
             return f"{what} could not be copied to {url}: {error}; trying again"
+        case ev.CopyFailed(what="tensorboard", url=url, error=error):
+            return f"the curves could not be copied to {url}: {error}"
         case ev.CopyFailed(what=what, error=error):
             return f"the model could not be copied to the bucket: {error}; it is on this machine, in {what}"
         case ev.CheckpointFetched(url=url):

@@ -283,6 +283,8 @@ class TrainingLoop:
         self._report_loss(state.step, state.means(), self._learning_rate(max(0, state.step - 1)), None)
         began = effects.clock()
         self._notify(ev.ValidationStarted(fit=1, epoch=state.epoch))
+        # Before the first batch, which compiles: in a group that is not waiting for the others.
+        effects.heartbeat.beat(Phase.VALIDATION)
         with effects.serving_weights(self.step):
             metrics = effects.validate(lambda: bool(effects.stop_signal()))
         if metrics is None:

@@ -38,7 +38,7 @@ def framework_event() -> ev.FrameworkSeen:
 def data_events(data: TrainingData) -> Iterator[ev.Event]:
     for stream, role in ((data.train, "train"), (data.validation, "validation")):
         yield ev.DatasetSeen(
-            role=role, type="tf.data", python_fed=False, cardinality=stream.steps or -1, file_count=stream.images
+            role=role, type="holdfast", python_fed=False, cardinality=stream.steps or -1, file_count=stream.images
         )  # fmt: skip
         for box in stream.columns.left_out[:MAX_LISTED_BOXES]:
             yield ev.BoxLeftOut(file=str(box.file), why=box.detail)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from holdfast.detectors.inference import compile_detect
+from holdfast.detectors.spec import DetectorSpec, from_json
 from holdfast.errors import FileError, HoldfastError
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Phase
@@ -73,11 +75,13 @@ class TrainingRun:
         self._report_process()
         self._configure_backend()
         history = self._read_oom_history()
-        data = self._build_data(history)
-        plan = components.build_plan(self.recipe, self.folder, data.train.images)
-        model, weights_note = components.build_detector(self.recipe, data.train.columns)
         bucket = self._bucket()
-        checkpoint = self._find_checkpoint(bucket, data, model)
+        checkpoint = self._find_checkpoint(bucket)
+        saved = self._saved_spec(checkpoint)
+        data = self._build_data(history, saved)
+        plan = components.build_plan(self.recipe, self.folder, data.train.images)
+        model, weights_note = components.build_detector(self.recipe, data.train.columns, saved)
+        self._check_checkpoint(checkpoint, data, model)
         self._report_start(data, model, weights_note if checkpoint is None else "")
         network = components.build_network(model, self.recipe)
         memory = self._plan_memory(data, model)
@@ -101,8 +105,6 @@ class TrainingRun:
         self.notify(training_events.framework_event())
 
     def _configure_backend(self) -> None:
-        if self.recipe.train.backend == "jax":
-            components.hide_gpus_from_tensorflow()
         if self.recipe.train.deterministic:
             components.make_deterministic(self.recipe.train.seed)
 
@@ -119,12 +121,11 @@ class TrainingRun:
             self.notify(ev.Note(text=text))
         return history
 
-    def _build_data(self, history: OomHistory) -> TrainingData:
-        if self._resumes and self._is_first:
-            checkpoint_files.recover(self._checkpoints)
+    def _build_data(self, history: OomHistory, saved: DetectorSpec | None) -> TrainingData:
         return components.build_data(
             self.recipe,
             low_memory=history.ran_out,
+            resizing=saved.resizing if saved is not None else None,
             process_share=batch_share(self.group),
             on_bad_image=self._report_bad_image,
             on_pack_ready=self._report_packed,
@@ -153,7 +154,7 @@ class TrainingRun:
         limit = measured_peak.device_limit(self.recipe.train.backend) if self.group is None else None
         planned = choose_micro_batch.plan_for_training(
             self.recipe, classes=len(model.spec.classes), max_boxes=data.train.max_boxes, limit=limit,
-            sent_pixels=data.train.feed.sent_pixels or 0,
+            sent_pixels=data.train.feed.sent_pixels or 0, spec=model.spec,
         )  # fmt: skip
         if planned.message:
             self.notify(ev.MemoryPredicted(predicted_bytes=planned.predicted_bytes, text=planned.message))
@@ -166,17 +167,30 @@ class TrainingRun:
         folders = bucket_folders(self.recipe.hardware.copy_to) if self._is_first else None
         return RunBucket(folders, self.folder.path, self._checkpoints, self.notify, resumes=self._resumes)
 
-    def _find_checkpoint(self, bucket: RunBucket, data: TrainingData, model: Any) -> Snapshot | None:
-        """The checkpoint to resume from, checked against the recipe and the data."""
+    def _find_checkpoint(self, bucket: RunBucket) -> Snapshot | None:
+        """The checkpoint to resume from."""
         if not self._resumes:
             bucket.require_empty()
             return None
+        if self._is_first:
+            checkpoint_files.recover(self._checkpoints)
         if self._resume_requested or copied_before(self.folder.journal):
             bucket.fetch()
         found = self._newest_checkpoint()
         if found is None:
             self.notify(ev.Note(text="no checkpoint yet: starts at the first step"))
+        return found
+
+    def _saved_spec(self, found: Snapshot | None) -> DetectorSpec | None:
+        """What the checkpoint says of the network, where the initial weights are not there to say it."""
+        if found is None or resume.needs_initial_weights(self.recipe):
             return None
+        return from_json(found.meta["spec"])
+
+    def _check_checkpoint(self, found: Snapshot | None, data: TrainingData, model: Any) -> None:
+        """Against the recipe and the data."""
+        if found is None:
+            return
         spec = json.loads(json.dumps(model.spec.as_json()))
         events = resume.check_checkpoint(
             found, self.recipe, data.train.state(0), spec, where=str(self.folder.recipe),
@@ -184,7 +198,6 @@ class TrainingRun:
         )  # fmt: skip
         for event in events:
             self.notify(event)
-        return found
 
     def _newest_checkpoint(self) -> Snapshot | None:
         if self.group is None:
@@ -219,7 +232,7 @@ class TrainingRun:
         self, plan: TrainingPlan, state: LoopState, memory: MicroBatchPlan, copier: BucketCopier | None
     ) -> Observers:
         shown = (
-            components.build_displays(plan, state, self.recipe, self.folder, self._heartbeat.wait_share)
+            components.build_displays(plan, state, self.recipe, self.folder, self._heartbeat)
             if self._is_first
             else []
         )
@@ -231,7 +244,7 @@ class TrainingRun:
     ) -> tuple[TrainingLoop, str]:  # fmt: skip
         """Runs the loop, and then writes what is pending, however it ended."""
         writer, on_signal = self._checkpoint_writer(), SaveOnSignal()
-        loop = TrainingLoop(plan, step, state, self._loop_effects(data, model, writer, on_signal))
+        loop = TrainingLoop(plan, step, state, self._loop_effects(data, model, step, writer, on_signal))
         final = FinalSave(loop, writer, self.folder, self._checkpoints, self.notify, is_writer=self._is_first)
         if self.group is None:  # the processes of a group end together, or a collective hangs
             on_signal.start(final.save_from_signal_thread, grace_s)
@@ -251,13 +264,17 @@ class TrainingRun:
         return loop, reason
 
     def _loop_effects(
-        self, data: TrainingData, model: Any, writer: CheckpointWriter, on_signal: SaveOnSignal
+        self,
+        data: TrainingData,
+        model: Any,
+        step: TrainStep,
+        writer: CheckpointWriter,
+        on_signal: SaveOnSignal,
     ) -> LoopEffects:
         group, names = self.group, data.train.columns.name
         validation = self._validation(data, model)
-        uses_jax = self.recipe.train.backend == "jax"
         return LoopEffects(
-            batches=data.train.numpy_batches if uses_jax else data.train.batches,
+            batches=self._batches(data, step),
             image_names=lambda batch: [names(int(number)) for number in batch["image"]],
             validate=validation if group is None else lambda _: validation(group.agree_to_stop),
             serving_weights=components.serving_weights,
@@ -270,6 +287,11 @@ class TrainingRun:
             stop_signal=self._stop_signal if group is None else group.stop_signal,
             clock=time.monotonic if group is None else group.clock, while_waiting=on_signal.waiting,
         )  # fmt: skip
+
+    def _batches(self, data: TrainingData, step: TrainStep) -> Callable[[int], Iterator[Mapping[str, Any]]]:
+        """On one GPU with JAX, batches are copied there while the step before still runs."""
+        place = getattr(step, "place", None) if components.on_gpu(self.recipe.train.backend) else None
+        return functools.partial(data.train.batches, place=place)
 
     def _validation(self, data: TrainingData, model: Any) -> Validation:
         heartbeat = self._heartbeat

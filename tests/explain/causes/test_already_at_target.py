@@ -96,3 +96,36 @@ def test_a_loop_without_a_round_in_a_run_that_trained(tmp_path: Path) -> None:
     run.samples(3, rss_bytes=1 << 20, phase="step", step=40)
     run.ended(0)
     assert run.blamed() == []
+
+
+def _trial(run: Run, number: int, *, steps: int, saved: str = "", restored: str = "") -> None:
+    run.probe(
+        ev.FitStarted(fit=number, epochs=5, planned_steps_per_epoch=10, iterations=0, where="tune.py:9")
+    )
+    if restored:
+        run.probe(ev.Restored(path=restored, by="BackupAndRestore", epoch=5, iterations=50))
+    if saved:
+        run.probe(ev.SaveDone(path=saved, bytes=100, step=steps))
+    epochs = 5 if steps else 0
+    done = {"epochs": epochs, "epochs_done": epochs, "steps_by_epoch": [10] * epochs, "iterations": 50}
+    run.probe(ev.FitDone(fit=number, steps=steps, **done))
+
+
+def test_trials_that_share_a_backup(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _trial(run, 1, steps=50, saved="state/chief/ckpt-5")
+    _trial(run, 2, steps=0, restored="state/chief/ckpt-5")
+    _trial(run, 3, steps=0, restored="state/chief/ckpt-4")
+    run.ended(0)
+    first = run.first()
+    assert (first.title.kind, first.strength) == ("already-at-target.another-fit", Strength.ESTABLISHED)
+    assert first.title.values["idle"] == 2
+    assert remedies(first)[0] == "checkpoint.one-for-each-fit"
+
+
+def test_a_stage_that_an_earlier_process_has_finished(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _trial(run, 1, steps=0, restored="stage-1/ckpt-5")
+    _trial(run, 2, steps=50, saved="stage-2/ckpt-5")
+    run.ended(0)
+    assert run.blamed() == []

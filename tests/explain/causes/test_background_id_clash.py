@@ -73,3 +73,46 @@ def test_what_is_said(tmp_path: Path) -> None:
     assert facts(run.first())["ids.unused-unit"]["unused"] == 3
     assert remedies(run.first()) == ["ids.shift", "ids.last-is-background"]
     assert code_of(run.first().remedies[1]) == "ids = np.where(has_box, ids, 3)"
+
+
+@pytest.mark.parametrize(
+    ("answered", "others", "found"),
+    [
+        ({"0": 4400, "1": 100, "2": 90}, 4, [Strength.SUPPORTED]),
+        ({"0": 900, "1": 1800, "2": 1900}, 4, []),  # places without an object are left out of the loss
+        ({"0": 4400, "1": 100, "2": 90}, 5, []),  # another output may say where an object is
+    ],
+)
+def test_answers_decide_without_a_unit_for_background(
+    tmp_path: Path, answered: dict[str, int], others: int, found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    kind = dense("softmax", 3, "sparse_categorical_crossentropy", output="kind")
+    run.probe(
+        ev.DetectionAnswersSeen(
+            fit=1,
+            places=4608,
+            most_frequent=0,
+            wanted={"0": 4455, "1": 79, "2": 74},
+            answered=answered,
+            apart=0.999,
+        )
+    )
+    box = dense("linear", others, "mean_squared_error", output="box")
+    detector(run, {**_CLASH, "highest_id": 2, "classes": "kind"}, _LOGS, kind=kind, box=box)
+    assert strengths(run, "background-id-clash") == found
+
+
+@pytest.mark.parametrize(
+    ("by_id", "found"),
+    [
+        ({"0": 0.0, "1": 0.95, "2": 0.84}, [Strength.SUPPORTED]),
+        ({"0": 0.9, "1": 0.9, "2": 0.92}, []),
+        ({}, []),
+    ],
+)
+def test_a_map_of_boxes_and_ids(tmp_path: Path, by_id: dict[str, float], found: list[Strength]) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.DetectionAnswersSeen(fit=1, places=2000, most_frequent=0, found_by_id=by_id))
+    detector(run, {**_CLASH, "highest_id": 2, "packed": True}, _LOGS)
+    assert strengths(run, "background-id-clash") == found

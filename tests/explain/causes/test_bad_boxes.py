@@ -78,3 +78,28 @@ def test_boxes_in_the_records_that_failed_a_check_of_the_program(tmp_path: Path)
     assert (first.cause, first.strength) == ("bad-boxes", Strength.ESTABLISHED)
     assert facts(first)["boxes.faulty-in-records"]["path"] == "train.record"
     assert facts(first)["error.quoted"]["text"] == "InvalidArgumentError: assertion failed: [0.3757] [0.2969]"
+
+
+def stored(run: Run, *, finite: bool = True) -> None:
+    """A batch that a function has made has NaN in the widths, and what it reads has a box with its edges swapped."""
+    run.fit()
+    broken = {"path": "part 1", "shape": [16, 4], "finite": False, "row": 0, "value": "nan", "columns": [2]}
+    run.probe(ev.BatchSeen(step=5, parts=[{**broken, "found": "afterwards"}]))
+    kept = {"path": "boxes", "finite": finite, "boxes": {"inverted": 1, "rows": [3]}, "found": "stored"}
+    run.probe(ev.BatchSeen(step=5, parts=[kept]))
+    run.probe(broke())
+    run.ended(0)
+
+
+def test_boxes_that_are_stored_and_become_nan_in_the_input(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    stored(run)
+    first = run.first()
+    assert (first.cause, first.strength) == ("bad-boxes", Strength.SUPPORTED)
+    assert facts(first)["data.stored-finite"] == {"names": ["boxes"], "columns": [2]}
+
+
+def test_numbers_that_were_stored_so_are_the_cause_themselves(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    stored(run, finite=False)
+    assert run.first().cause == "input-not-finite"

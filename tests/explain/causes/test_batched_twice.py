@@ -73,3 +73,19 @@ def test_what_regroups_elements_may_batch_again(tmp_path: Path, op: str) -> None
     run = Run(tmp_path / "run")
     _twice(run, op)
     assert "batched-twice" not in run.slugs()
+
+
+@pytest.mark.parametrize(("validation", "found"), [(2, True), (3, False)])
+def test_a_model_that_takes_any_rank_by_the_rank_of_validation(
+    tmp_path: Path, validation: int, found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    twice = [{"op": "batch", "batch_size": 64}, {"op": "batch", "batch_size": 64}]
+    run.fit(data=pipeline(*twice, element_spec=[[[64, 64, 10], "float32"]]))
+    run.probe(ev.ModelSeen(input_shape=[64, 64, 10], parameters=10, trainable_parameters=10))
+    spec = [[[64] * (validation - 1) + [10], "float32"]]
+    run.probe(ev.DatasetSeen(role="validation", nodes=twice[:1], element_spec=spec))
+    run.raised("ValueError", "Expected shape (64, 64, 10), but input has incompatible shape (64, 10)")
+    assert (run.first().cause == "batched-twice") is found
+    if found:
+        assert facts(run.first())["pipeline.rank-of-validation"] == {"rank": 3, "validation_rank": 2}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
 from tests.explain.detection_runs import ENTROPY_OF_KINDS, PIXELS, detector, logged, strengths
 from tests.explain.made import Run, code_of, facts, remedies, title_of
 
@@ -70,6 +71,23 @@ def test_a_train_step_of_ones_own_names_its_parts(tmp_path: Path) -> None:
     assert strengths(run, "box-loss-dominates") == [Strength.SUPPORTED]
 
 
+@pytest.mark.parametrize(("early", "late", "found"), [(60.0, 250.0, True), (250.0, 60.0, False)])
+def test_records_of_a_loop_count_by_the_steps_that_they_are_for(
+    tmp_path: Path, early: float, late: float, found: bool
+) -> None:
+    """Every step is recorded at first, later every hundredth: most records are of the first steps."""
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.OutputSeen(by="call", loss="sparse_categorical_crossentropy", units=3, term="one"),
+        ev.OutputSeen(by="call", output="x#1", loss="mean_squared_error", units=4, term="two"),
+    )
+    for step in [*range(1, 41), *range(100, 2001, 100)]:
+        box = 1.1 * (early if step <= 40 else late)
+        run.probe(ev.LossSeen(step=step, logs={"one": 1.1, "two": box, "loss": box + 1.1}))
+    run.ended(0)
+    assert bool(strengths(run, "box-loss-dominates")) is found
+
+
 def test_what_is_said(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     example(run)
@@ -80,3 +98,21 @@ def test_what_is_said(tmp_path: Path) -> None:
     assert facts(run.first())["loss.part-course"]["last"] == ENTROPY_OF_KINDS
     assert remedies(run.first()) == ["loss.scale-boxes", "loss.weigh-boxes"]
     assert code_of(run.first().remedies[1]) == 'loss_weights={"box": 0.003989}'
+
+
+@pytest.mark.parametrize(("norm", "found"), [(0.0012, [Strength.SUPPORTED]), (0.1, [])])
+def test_the_gradients_of_the_heads_decide_where_the_box_part_has_fallen(
+    tmp_path: Path, norm: float, found: list[Strength]
+) -> None:
+    """With a norm that is clipped, and names that say nothing."""
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.OutputSeen(by="call", loss="sparse_categorical_crossentropy", units=3, term="one"),
+        ev.OutputSeen(by="call", output="x#1", loss="mean_squared_error", units=4, term="two"),
+    )
+    for step, box in enumerate([4000.0] * 10 + [15.0] * 5, start=1):
+        run.probe(ev.LossSeen(step=step, logs={"one": 1.1, "two": box, "loss": box + 1.1}))
+    heads = [{"name": "kernel", "units": 4, "norm": 0.53}, {"name": "kernel", "units": 3, "norm": norm}]
+    run.probe(ev.LayersMeasured(step=15, reason="loop", gradients=heads))
+    run.ended(0)
+    assert strengths(run, "box-loss-dominates") == found

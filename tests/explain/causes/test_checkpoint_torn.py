@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.made import Run, facts, remedies
+from tests.explain.made import Run, at_hand, facts, remedies, sentence, title_of
 
 
 def example(run: Run) -> None:
@@ -75,4 +75,42 @@ def test_too_few_bytes_of_another_file_are_no_checkpoint(tmp_path: Path) -> None
     run.raised(
         "IndexError", "Read less bytes than requested", frames=["train.py:19 <module>", "train.py:4 parse"]
     )
+    assert "checkpoint-torn" not in run.slugs()
+
+
+def test_a_checkpoint_at_hand_that_ends_too_early(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    at_hand(run, "weights/encoder.npz", function="load_encoder")
+    first = run.first()
+    assert (first.cause, first.strength, run.slugs()) == (
+        "checkpoint-torn",
+        Strength.ESTABLISHED,
+        ["checkpoint-torn"],
+    )
+    assert title_of(first) == "the checkpoint weights/encoder.npz is cut off"
+    assert [sentence(fact) for fact in first.because[2:]] == [
+        "weights/encoder.npz has 900 bytes: the directory at the end of the archive is missing",
+        "it is taken for a checkpoint by its name encoder.npz, its folder weights, the function load_encoder",
+    ]
+    assert remedies(first) == ["file.write-again", "checkpoint.use-the-one-before", "file.write-and-rename"]
+
+
+def test_a_file_that_may_be_either_is_called_a_file(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    at_hand(run, "out/blob.npz", function="load_best")
+    found = [(one.cause, one.strength, title_of(one)) for one in run.verdict().findings]
+    assert found == [
+        (
+            "checkpoint-torn",
+            Strength.SUPPORTED,
+            "the file out/blob.npz is cut off; whether it holds weights or data is not known",
+        ),
+        ("corrupt-record", Strength.POSSIBLE, "out/blob.npz may hold data"),
+    ]
+    assert remedies(run.first()) == ["file.write-again", "file.write-and-rename"]
+
+
+def test_a_whole_file_at_hand_is_not_blamed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    at_hand(run, "run/state_0200.npz", missing="")
     assert "checkpoint-torn" not in run.slugs()

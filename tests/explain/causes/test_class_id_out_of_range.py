@@ -103,3 +103,57 @@ def test_class_ids_given_to_a_binary_loss_make_it_negative(tmp_path: Path) -> No
     assert facts(first)["targets.range"] == {"low": 0.0, "high": 9.0}
     assert _binary(tmp_path / "b", top=1.0, losses=[0.6, 0.4, 0.3]).slugs() == []
     assert _binary(tmp_path / "c", top=9.0, losses=[0.6, 0.4, 0.3]).slugs() == []
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "values"),
+    [
+        ("indices[7,10] = 500 is not in [0, 500) [Op:ResourceGather]", "v = tf.gather(table, ids)",
+         {"index": 500, "size": 500}),
+        ("index out of range in self", "return torch.embedding(weight, ids)", {"index": None, "size": None}),
+        ("index 10 is out of bounds for axis 1 with size 10", "y = np.eye(10)[labels]", {"index": 10, "size": 10}),
+    ],
+)  # fmt: skip
+def test_an_id_beyond_a_table(tmp_path: Path, message: str, code: str, values: dict[str, object]) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.AtHandSeen(arrays=[{"name": "ids", "dtype": "int64", "shape": [16, 12], "min": 1, "max": 500}])
+    )
+    run.raised("IndexError", message, user_code=code)
+    assert (run.first().title.kind, run.first().title.values) == ("class-id-out-of-range.lookup", values)
+    assert ("array.reaches" in facts(run.first())) is (values["size"] is not None)
+
+
+def test_an_index_beyond_a_list_of_the_scripts_own_is_no_class(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.raised(
+        "IndexError", "index 10 is out of bounds for axis 0 with size 10", user_code="best = losses[10]"
+    )
+    assert run.first().cause == "script-error"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "how", "breaks_at", "strength"),
+    [
+        (1, 5, "fill", 1, Strength.ESTABLISHED),
+        (0, 7, "fill", 1, Strength.ESTABLISHED),
+        (0, 7, "fill", 40, Strength.SUPPORTED),  # NaN in a gradient that a mask hid at first
+        (1, 5, "one-hot", None, Strength.SUPPORTED),  # counted from one
+        (1, 5, "clip", None, Strength.SUPPORTED),
+        (0, 255, "one-hot", None, None),  # to be ignored
+        (0, 5, "one-hot", None, None),  # one more id, for padding
+        (0, 7, "clip", 1, None),  # the last one is taken: no NaN comes of it
+    ],
+)
+def test_indices_of_a_jitted_step(
+    tmp_path: Path, low: int, high: int, how: str, breaks_at: int | None, strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:20"))
+    run.probe(ev.IndexOutOfRange(step=1, low=low, high=high, size=5, how=how, where="train.py:20"))
+    if breaks_at is not None:
+        run.probe(broke(step=breaks_at, weights_finite_before=None))
+    run.ended(0)
+    found = [one.strength for one in run.verdict().findings if one.cause == "class-id-out-of-range"]
+    assert found == ([strength] if strength is not None else [])
+    assert strength is None or run.first().cause == "class-id-out-of-range"

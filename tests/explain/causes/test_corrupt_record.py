@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.made import Run, facts
+from tests.explain.made import Run, at_hand, facts, remedies, title_of
 
 _TRUNCATED = "Graph execution error:\n\ntruncated record at 59944 [Op:IteratorGetNext]"
 
@@ -60,3 +60,34 @@ def test_an_example_that_cannot_be_parsed_may_have_another_reason(tmp_path: Path
     run = Run(tmp_path / "run")
     run.raised("InvalidArgumentError", "Could not parse example input, value: 'x'")
     assert (run.first().cause, run.first().strength) == ("corrupt-record", Strength.SUPPORTED)
+
+
+def test_an_archive_of_arrays_is_no_record_file(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    at_hand(run, "data/train.npz")
+    first = run.first()
+    assert (run.slugs(), first.strength) == (["corrupt-record"], Strength.ESTABLISHED)
+    assert title_of(first) == "the data file data/train.npz is cut off"
+    assert facts(first)["file.taken-for"]["signs"] == ["its name train.npz", "its folder data"]
+    assert remedies(first) == ["file.write-again", "file.write-and-rename"]
+
+
+def test_a_file_of_arrays_that_may_hold_weights(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    at_hand(run, "out/blob.npz")
+    found = [(one.cause, one.strength, title_of(one)) for one in run.verdict().findings]
+    assert found == [
+        (
+            "corrupt-record",
+            Strength.SUPPORTED,
+            "the file out/blob.npz is cut off; whether it holds data or weights is not known",
+        ),
+        ("checkpoint-torn", Strength.POSSIBLE, "out/blob.npz may be a checkpoint"),
+    ]
+
+
+def test_a_dataset_of_compressed_text_is_no_record_file(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(data=ev.DatasetSeen(type="tf.data", cardinality=-2, files=["rows.csv.gz"], file_count=1))
+    run.raised("DataLossError", "inflate() failed with error -3: invalid block type")
+    assert title_of(run.first()) == "the file rows.csv.gz is corrupt"

@@ -43,3 +43,17 @@ def test_other_reasons_for_an_empty_dataset(tmp_path: Path, records: int, drops:
     batch = {"op": "batch", "batch_size": 8, "drop_remainder": drops}
     _empty(run, {"op": "range", "cardinality": records}, batch)
     assert run.slugs() == ["dataset-empty"]
+
+
+def test_of_two_datasets_that_a_loop_goes_through(tmp_path: Path) -> None:
+    """The second one is for the validation, which no loop declares."""
+    run = Run(tmp_path / "run")
+    source = {"op": "tensor_slice", "elements": 78}
+    shuffled = {"op": "shuffle", "buffer_size": 78}
+    for drops, cardinality in ((True, 0), (False, 1)):
+        batch = {"op": "batch", "batch_size": 128, "drop_remainder": drops}
+        run.probe(pipeline(source, shuffled, batch, cardinality=cardinality))
+    run.probe(ev.EmptyPassSeen(passes=8, where="train.py:69"))
+    run.ended(0)
+    assert run.first().cause == "dataset-smaller-than-batch"
+    assert run.first().title.values == {"records": 78, "batch": 128}

@@ -98,3 +98,16 @@ def test_results_of_other_processes_may_still_come(run: Run) -> None:
     child = ProcessStacks(pid=4100, name="python", state="S", threads=[python_thread(4100)])
     _pool(run, _pool_thread(4002, *_WAITS_FOR_RESULT), others=(child,))
     assert "deadlock" not in run.slugs()
+
+
+@pytest.mark.parametrize(("second", "cause"), [("put", "deadlock"), ("get", "deadlock"), ("", None)])
+def test_threads_at_a_full_queue_and_at_another(run: Run, second: str, cause: str | None) -> None:
+    """A reader that still works would empty the queue."""
+    run.fit()
+    queue = Frame("/usr/lib/python3.11/queue.py", 140, "Queue.put")
+    other = [_WAIT, Frame("/usr/lib/python3.11/queue.py", 171, second), user(8, "pump")]
+    thread = python_thread(4002, *(other if second else [user(8, "pump", "x = decode(x)")]))
+    frames = [_WAIT, queue, user(19, "__getitem__"), Frame(KERAS, 399, "fit"), user(30, "<module>")]
+    run.stalled("fill", main_in_fit(frames=frames, syscall="futex for ever"), thread, step=0)
+    run.stopped()
+    assert (run.first().title.kind == "deadlock.queues") is (cause is not None)

@@ -80,6 +80,15 @@ def test_a_loop_of_ones_own_over_an_infinite_dataset(tmp_path: Path, cardinality
         assert facts(found)["loop.without-break"] == {"where": "train.py:14", "steps": 11600}
 
 
+def test_a_loop_that_was_left_for_another_pass_is_not_endless(tmp_path: Path) -> None:
+    """`for batch in limited(ds)`: more than its source shows ended it."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.DatasetSeen(type="tf.data", cardinality=-1, where="train.py:14"))
+    run.probe(ev.DataOnlyLoopSeen(where="train.py:14"), ev.LoopSeen(by="tf_function"))
+    run.samples(30, rss_bytes=600 * MIB, phase="validation", step=20, test_batches=lambda n: 9 * n + 1)
+    assert run.slugs() == ["unknown"]
+
+
 def _open_loop(path: Path) -> Run:
     run = Run(path / "run")
     run.probe(ev.LoopSeen(by="train_on_batch", where="train.py:6"))

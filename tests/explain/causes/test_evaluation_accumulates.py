@@ -63,3 +63,19 @@ def test_the_container_that_grew_as_much_is_named(tmp_path: Path, mib: int, name
     assert first.title.values == {"name": "Metric.boxes" if named else ""}
     assert first.strength == (Strength.ESTABLISHED if named else Strength.SUPPORTED)
     assert facts(first)["object.grew"]["bytes"] == mib * MIB
+
+
+@pytest.mark.parametrize("in_training", [False, True])
+def test_a_loop_that_collects_answers_after_a_pass(tmp_path: Path, in_training: bool) -> None:
+    """The same growth of the same list: while no step is done, or at the steps of the next pass."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:45"))
+    run.samples(4, rss_bytes=600 * MIB, phase="step", step=lambda n: 5 * n + 5)
+    run.probe(ev.PassDone(number=1, steps=20, duration_s=4.0))
+    run.samples(10, rss_bytes=growing(100), phase="step", step=lambda n: 20 + n * in_training)
+    item = {"name": "scores in run_val", "type": "list", "length": 52, "where": "train.py:50"}
+    run.probe(ev.HoldingsSeen(step=20, items=[{**item, "bytes": 900 * MIB}]))
+    run.ended(signal="SIGKILL", oom=1)
+    first = run.first()
+    assert first.cause == ("memory-leak" if in_training else "evaluation-accumulates")
+    assert first.title.values["name"] == "scores in run_val"

@@ -66,3 +66,25 @@ def test_arrays_that_are_not_finite(tmp_path: Path) -> None:
     run.ended(0)
     assert run.slugs()[0] == "input-not-finite"
     assert facts(run.first())["arrays.not-finite"] == {"names": ["x"]}
+
+
+def test_what_a_function_of_the_input_has_made(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    part = {"path": "part 0", "shape": [16, 8], "finite": False, "columns": [2]}
+    _broken_batch(run, part, {"path": "array 0", "finite": True, "found": "stored"})
+    assert run.first().title.kind == "input-not-finite.made"
+    assert run.first().strength == Strength.ESTABLISHED
+
+
+def test_some_of_four_columns_may_be_box_arithmetic(tmp_path: Path) -> None:
+    """The logarithm of a width below 0, or a gap in the data: what is stored was not seen."""
+    run = Run(tmp_path / "run")
+    _broken_batch(run, {"path": "part 1", "shape": [16, 4], "finite": False, "columns": [2]})
+    assert (run.first().cause, run.first().strength) == ("input-not-finite", Strength.SUPPORTED)
+
+
+def _broken_batch(run: Run, *parts: dict[str, object]) -> None:
+    run.fit()
+    run.probe(ev.BatchSeen(step=33, parts=list(parts)))
+    run.probe(broke())
+    run.ended(0)

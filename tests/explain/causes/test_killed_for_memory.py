@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.host import machine_limits
 from holdfast.journal import events as ev
-from tests.explain.made import GIB, MIB, Run, facts, growing, main_in_fit, remedies
+from tests.explain.made import GIB, MIB, Run, facts, growing, main_in_fit, remedies, title_of
 
 
 def example(run: Run) -> None:
@@ -26,6 +28,61 @@ def _killed(path: Path, *, mib: int = 600, kernel_log: tuple[str, ...] = (), oom
     run.samples(8, rss_bytes=mib * MIB, phase="step", step=5, fit=1)
     run.ended(signal="SIGKILL", oom=oom, kernel_log=list(kernel_log))
     return run
+
+
+def _all_gone(path: Path, *, used_mib: int, host: str = "") -> Run:
+    """As a container over its memory limit ends: the supervisor goes with the rest, and nobody writes an end."""
+    run = Run(path / "run", host=host or os.uname().nodename)
+    used = {"memory_used_bytes": used_mib * MIB, "memory_limit_bytes": 2 * GIB}
+    run.samples(8, rss_bytes=(used_mib - 100) * MIB, **used)
+    return run
+
+
+@pytest.fixture
+def same_boot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_limits, "boot_id", lambda: "b")
+
+
+def test_a_container_that_the_kernel_ended_as_a_whole(tmp_path: Path, same_boot: None) -> None:
+    first = _all_gone(tmp_path, used_mib=2030).first()
+    assert (first.cause, first.strength) == ("killed-for-memory", Strength.SUPPORTED)
+    assert (
+        title_of(first) == "all processes ended at once when the control group's memory of 2.0 GiB was full"
+    )
+    assert facts(first)["memory.last-measured"]["used_bytes"] == 2030 * MIB
+    assert facts(first)["end.not-recorded"] == {}
+
+
+def test_below_the_limit_nobody_knows_what_ended_it(tmp_path: Path, same_boot: None) -> None:
+    assert _all_gone(tmp_path, used_mib=1500).blamed() == []
+
+
+def test_a_machine_that_restarted_is_not_out_of_memory(tmp_path: Path) -> None:
+    run = _all_gone(tmp_path, used_mib=2030)
+    assert run.slugs()[0] == "host-rebooted"
+    assert "killed-for-memory" not in run.slugs()
+
+
+def test_the_next_start_in_the_pod_says_so_on_any_machine(tmp_path: Path) -> None:
+    run = _all_gone(tmp_path, used_mib=2030, host="pod-7")
+    assert run.blamed() == []  # for all that is known here, it still runs
+    run.supervisor(ev.SchedulerAnswered(scheduler="kubernetes", job="a", why="out-of-memory", later=True))
+    assert run.blamed() == ["killed-for-memory"]
+
+
+def test_a_shell_around_the_training_is_no_loader(tmp_path: Path) -> None:
+    """`sh -c "python train.py; …"`, as images of containers start it."""
+    run = Run(tmp_path / "run")
+    child = {"pid": 4001, "parent": 4000, "name": "python3"}
+    run.samples(
+        8, rss_bytes=2 * MIB, processes=lambda number: [{**child, "private_bytes": (200 + 200 * number) * MIB}],
+        tree_rss_bytes=lambda number: (202 + 200 * number) * MIB, memory_limit_bytes=2 * GIB,
+    )  # fmt: skip
+    run.ended(137, oom=1)
+    first = run.first()
+    assert (first.cause, first.strength) == ("killed-for-memory", Strength.ESTABLISHED)
+    assert first.title.values == {"peak_bytes": 1602 * MIB, "limit_bytes": 2 * GIB}
+    assert "worker-memory-grows" not in run.slugs()
 
 
 def test_the_counter_is_enough(tmp_path: Path) -> None:

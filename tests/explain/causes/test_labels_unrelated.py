@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.learning_runs import FALLING, FLAT, IDS, NUMBERS, dense, trained
+from tests.explain.learning_runs import FALLING, FLAT, IDS, INPUTS, NUMBERS, dense, trained, values
 from tests.explain.made import Run, facts, remedies, title_of
 
 
@@ -76,3 +77,94 @@ def test_numbers_that_are_noise_may_be_all_there_is(tmp_path: Path) -> None:
     )
     found = [one.strength for one in run.verdict().findings if one.cause == "labels-unrelated"]
     assert found == [Strength.POSSIBLE]
+
+
+@pytest.mark.parametrize(
+    ("more", "classes", "strength"),
+    [
+        ({"structure": 1.7, "shuffles_as_related": 0.5}, 10, Strength.SUPPORTED),
+        ({"structure": 1.7, "shuffles_as_related": 0.0}, 10, None),  # some column goes with them
+        ({"structure": 1.0, "shuffles_as_related": 0.5}, 10, None),
+        ({"structure": 1.7, "shuffles_as_related": 0.5}, 2, None),  # perhaps a parity of details
+        ({"structure": 1.0, "rows_again": 500, "relabelled": 450}, 10, Strength.SUPPORTED),
+        ({"structure": 1.0, "rows_again": 500, "relabelled": 150}, 10, None),  # noise in the labels
+        ({"structure": 1.0, "rows_again": 10, "relabelled": 10}, 10, None),
+    ],
+)
+def test_wide_rows_in_a_loop(
+    tmp_path: Path, more: dict[str, float], classes: int, strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:30"))
+    ids = {str(one): 1000 // classes for one in range(classes)}
+    target = {**IDS, "class_count": classes, "classes": ids, "max": classes - 1.0, "distinct": classes}
+    output = dense("linear", classes, "sparse_categorical_crossentropy", fit=None, by="call")
+    run.probe(
+        values("input", fit=None, **{**INPUTS, "columns": 64}), values("target", fit=None, **target), output
+    )
+    constant = math.log(classes)
+    for step in range(1, 60):
+        loss = constant + 0.001 * (step % 3)
+        run.probe(ev.LossSeen(step=step * 15, logs={"loss": loss}, step_loss=loss))
+    run.probe(
+        ev.DependenceSeen(rows=1000, agreement=1 / classes, chance=1 / classes, of="classes", **more)  # type: ignore[arg-type]
+    )
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=885)
+    run.ended(0)
+    found = [one.strength for one in run.verdict().findings if one.cause == "labels-unrelated"]
+    assert found == ([strength] if strength is not None else [])
+
+
+@pytest.mark.parametrize(
+    ("agreement", "rows", "structure", "strength"),
+    [
+        (0.02, 1000, 0.9, Strength.SUPPORTED),
+        (0.24, 1000, 0.9, None),  # which of two shapes lies on the left
+        (0.02, 400, 0.9, Strength.POSSIBLE),
+        (0.02, 1000, 0.0, Strength.POSSIBLE),  # images of noise
+        (0.02, 200, 0.9, None),
+    ],
+)
+def test_of_images(
+    tmp_path: Path, agreement: float, rows: int, structure: float, strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    seen = ev.DependenceSeen(fit=1, rows=rows, agreement=agreement, of="images", structure=structure)
+    inputs = {"columns": 3072, "shape": [32, 32, 3]}
+    trained(run, dense("sigmoid"), IDS, FLAT, accuracy=[0.5] * 6, inputs=inputs, more=(seen,))
+    found = [one for one in run.verdict().findings if one.cause == "labels-unrelated"]
+    assert [one.strength for one in found] == ([strength] if strength is not None else [])
+    if found:
+        assert facts(found[0])["labels.of-images-left-out"] == {"agreement": agreement, "rows": rows}
+        assert remedies(found[0]) == ["labels.check-files"]
+
+
+@pytest.mark.parametrize(("agreement", "strength"), [(0.02, Strength.SUPPORTED), (0.4, None)])
+def test_of_images_in_a_loop_without_epochs(
+    tmp_path: Path, agreement: float, strength: Strength | None
+) -> None:
+    """Twenty losses of the first steps, then one a second: by its steps it stays where it is."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:30"))
+    target = {
+        **IDS,
+        "class_count": 4,
+        "classes": {str(one): 250 for one in range(4)},
+        "max": 3.0,
+        "distinct": 4,
+    }
+    inputs = {**INPUTS, "columns": 3136, "shape": [1, 56, 56]}
+    run.probe(values("input", fit=None, **inputs), values("target", fit=None, **target))
+    run.probe(dense("linear", 4, "sparse_categorical_crossentropy", fit=None, by="call", from_logits=True))
+    for step in range(1, 21):
+        loss = 1.42 + 1.2 / step
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
+    for step in range(80, 1010, 90):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1.388}, step_loss=1.388))
+    run.probe(ev.DependenceSeen(rows=1000, agreement=agreement, of="images", structure=0.9))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=1000)
+    run.ended(0)
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found == (
+        {"labels-unrelated": strength} if strength is not None else {"loss-not-falling": Strength.SUPPORTED}
+    )

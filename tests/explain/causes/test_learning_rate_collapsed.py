@@ -165,3 +165,45 @@ def test_a_low_learning_rate_at_which_nothing_more_is_learnt_is_the_cause(tmp_pa
     )
     assert run.blamed() == ["learning-rate-collapsed"]
     assert run.first().strength is Strength.ESTABLISHED
+
+
+def _steps(run: Run, sizes: dict[int, float], losses: list[float]) -> None:
+    """A loop whose learning rate shows nowhere."""
+    run.probe(ev.LoopSeen(by="jax", where="train.py:30"))
+    for step, loss in enumerate(losses, 1):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
+    for step, size in sizes.items():
+        variables = [{"name": "", "layer": "w", "size": 100, "rms": 1.0, "rms_before": 1.0, "change": size}]
+        run.probe(ev.WeightsMoved(since="step", step=step, variables=variables))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=len(losses))
+    run.ended(0)
+
+
+_NOISY = [1.1 - 0.4 * min(1, step / 40) + 0.1 * (step % 5) for step in range(300)]
+_AT_REST = [0.6 + 0.5 * 0.9**step for step in range(300)]
+_SOLVED = [1.0 * 0.95**step * (1 + 0.1 * (step % 5)) for step in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "losses", "found"),
+    [
+        ({4: 1e-3, 8: 1e-3, 16: 1e-4, 32: 1e-6, 64: 1e-9, 128: 0.0, 256: 0.0}, _NOISY, True),
+        ({4: 1e-3, 8: 1e-3, 16: 1e-4, 32: 1e-5, 64: 1e-5, 128: 1e-5, 256: 1e-5}, _NOISY, False),
+        ({4: 1e-3, 8: 1e-3, 16: 1e-3, 32: 1e-3, 64: 1e-3, 128: 1e-3, 256: 0.0}, _NOISY, False),  # at its end
+        (
+            {4: 1e-3, 8: 1e-3, 16: 1e-4, 32: 1e-6, 64: 1e-9, 128: 0.0, 256: 0.0},
+            _AT_REST,
+            False,
+        ),  # no gradient left
+        ({4: 1e-3, 8: 1e-3, 16: 1e-4, 32: 1e-6, 64: 1e-9, 128: 0.0, 256: 0.0}, _SOLVED, False),
+        ({4: 0.0, 8: 0.0, 16: 0.0, 32: 0.0, 64: 0.0, 128: 0.0, 256: 0.0}, _NOISY, False),
+    ],
+)
+def test_steps_that_became_next_to_nothing(
+    tmp_path: Path, sizes: dict[int, float], losses: list[float], found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    _steps(run, sizes, losses)
+    assert ("learning-rate-collapsed" in run.blamed()) is found
+    if found:
+        assert run.first().title.values["step"] == 32

@@ -31,7 +31,7 @@ def test_the_losses_and_the_learning_rate_are_facts(tmp_path: Path) -> None:
     assert facts(first)["loss.grew-until-it-broke"] == {"losses": GROWING, "value": "inf", "step": 5}
     assert facts(first)["learning-rate.was"] == {"learning_rate": 5.0}
     assert remedies(first) == ["learning-rate.lower", "gradients.clip"]
-    assert first.remedies[0].values == {"learning_rate": 0.5}
+    assert first.remedies[0].values == {"learning_rate": 0.1}
 
 
 def test_a_loss_that_grows_step_by_step(tmp_path: Path) -> None:
@@ -151,12 +151,41 @@ def test_steps_that_replace_the_weights(
         assert remedies(run.first()) == ["learning-rate.lower", "gradients.clip"]
 
 
+def test_a_short_training_that_came_down_to_a_constant_answer_is_not_blamed(tmp_path: Path) -> None:
+    """Sixty steps of a healthy one: its fourth changed the weights by a tenth, and the loss fell from 1.6 to 0.67."""
+    run = Run(tmp_path / "run")
+    targets(run)
+    early = moves(kernel("dense", 0.0105), since="step", step=4)
+    late = moves(kernel("dense", 0.003), since="step", step=16)
+    trained(run, [1.647, 0.71, 0.69, 0.6743], early, late, model={"learning_rate": 0.05}, steps=15)
+    blamed = [one for one in run.verdict().findings if one.cause == "learning-rate-too-high"]
+    assert [one.strength for one in blamed if one.strength is not Strength.POSSIBLE] == []
+
+
 def test_a_spike_after_which_it_stays_above_a_constant_answer(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     targets(run)
     for step, loss in enumerate([0.8, 30.0, 90.0, 12.0, 2.0, 1.1, 1.0], start=1):
         run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
-    trained(run, [2.0, 1.1, 1.0, 1.0, 1.0, 1.0], model={"learning_rate": 0.5})
+    trained(run, [2.0, 1.1, 1.0, 1.0, 1.0, 1.0], model={"learning_rate": 0.1})
     first = run.first()
     assert (first.cause, first.strength) == ("learning-rate-too-high", Strength.POSSIBLE)
     assert facts(first)["loss.spike"]["highest"] == 90.0
+
+
+@pytest.mark.parametrize(
+    ("rms", "blamed"), [(1e-31, "regularisation-too-strong"), (0.5, "learning-rate-too-high")]
+)
+def test_leaps_that_leave_nothing_of_the_weights_are_a_decay(tmp_path: Path, rms: float, blamed: str) -> None:
+    """Steps as large go to other weights where the rate is too high, and to none where a decay takes its share."""
+    run = Run(tmp_path / "run")
+    targets(run)
+    leaps = [kernel(f"layer{place}", 0.02) for place in range(2)]
+    ends = [{**kernel(f"layer{place}", 0.1), "rms": rms} for place in range(2)]
+    trained(run, FLAT, moves(*leaps, since="step", step=4), moves(*ends))
+    assert run.slugs()[0] == blamed
+    ruled_out = {one.cause: one for one in run.verdict().ruled_out}
+    if blamed == "regularisation-too-strong":
+        assert ruled_out["learning-rate-too-high"].kind == "learning-rate-too-high.weights-vanish"
+        assert ruled_out["learning-rate-too-high"].values == {"shrunk": rms / 0.1}
+        assert run.slugs() == ["regularisation-too-strong"]

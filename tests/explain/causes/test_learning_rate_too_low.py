@@ -60,3 +60,13 @@ def test_restored_weights_may_want_a_tiny_rate(tmp_path: Path) -> None:
     run.probe(ev.Restored(path="best.weights.h5", by="load_weights", where="train.py:22"))
     example(run)
     assert "learning-rate-too-low" not in run.slugs()
+
+
+@pytest.mark.parametrize(("step", "blamed"), [(1e-8, True), (0.0, False), (1e-3, False)])
+def test_without_a_rate_the_steps_decide(tmp_path: Path, step: float, blamed: bool) -> None:
+    """On JAX the optimizer is a function: its rate is not seen."""
+    run = Run(tmp_path / "run")
+    targets(run)
+    seen = (moves(kernel("dense", step), since="step", step=4), moves(kernel("dense", 240 * step)))
+    trained(run, FLAT, *seen, model={"learning_rate": None, "optimizer": ""})
+    assert ("learning-rate-too-low" in run.slugs()) is blamed

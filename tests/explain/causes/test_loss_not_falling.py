@@ -177,3 +177,26 @@ def test_growth_by_gradients_that_are_never_cleared(tmp_path: Path) -> None:
     assert first.cause == "learning-rate-too-high"
     assert facts(first)["gradients.never-cleared"]["where"] == "train.py:31"
     assert remedies(first)[0] == "gradients.clear"
+
+
+@pytest.mark.parametrize(("passes", "found"), [(10, True), (2, False)])
+def test_a_loop_that_stays_at_a_constant_answer_over_several_passes(
+    tmp_path: Path, passes: int, found: bool
+) -> None:
+    """Four hundred steps: many only where all of the data came by again and again."""
+    run = Run(tmp_path / "run")
+    ids = {"0": 300, "1": 300, "2": 300}
+    run.probe(ev.LoopSeen(by="jax", where="train.py:30"))
+    loops = [{"where": "train.py:20", "kind": "range", "bound": "epochs", "count": passes}, {"kind": "range"}]
+    run.probe(ev.LoopPlanned(loops=loops))
+    run.probe(
+        ev.OutputSeen(by="call", units=3, loss="sparse_categorical_crossentropy", from_logits=True),
+        ev.ValuesSeen(role="target", rows=900, class_count=3, classes=ids, whole_numbers=True, min=0, max=2),
+    )
+    for step in (*range(1, 21), *range(60, 401, 20)):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1.0987}, step_loss=1.0987))
+    run.probe(ev.DependenceSeen(rows=1000, agreement=0.8, of="images", structure=0.9))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=400)
+    run.ended(0)
+    blamed = [(one.cause, one.strength) for one in run.verdict().findings]
+    assert blamed == ([("loss-not-falling", Strength.SUPPORTED)] if found else [])

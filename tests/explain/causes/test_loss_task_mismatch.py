@@ -89,3 +89,11 @@ def test_shapes_that_the_loss_refuses(tmp_path: Path, loss: str, target: dict[st
     run.fit(epochs=3)
     run.raised("ValueError", "Arguments `target` and `output` must have the same rank (ndim).")
     assert (run.first().title.kind, run.first().strength) == (kind, Strength.ESTABLISHED)
+
+
+@pytest.mark.parametrize(("units", "blamed"), [(10, True), (1, False), (4, False)])
+def test_one_id_as_the_target_of_a_unit_for_each_class(tmp_path: Path, units: int, blamed: bool) -> None:
+    """The units all learn the number of the class: the loss falls as it should."""
+    run = Run(tmp_path / "run")
+    trained(run, dense("linear", units, "mean_squared_error"), _TEN, [28.0, 9.0, 4.0])
+    assert ("loss-task-mismatch" in run.slugs()) is blamed

@@ -35,3 +35,26 @@ def test_the_nearest_metric_is_suggested(tmp_path: Path) -> None:
     assert first.title.values == {"callback": "EarlyStopping", "monitor": "val_los", "never_acts": True}
     assert facts(first)["metrics.are"] == {"metrics": ["loss", "val_loss"]}
     assert first.remedies[0].values == {"callback": "EarlyStopping", "metric": "val_loss"}
+
+
+def _best_only(run: Run, loaded: str) -> None:
+    settings = {"monitor": "val_auc", "save_best_only": True, "filepath": "out/fold-{epoch:02d}.h5"}
+    run.fit(epochs=2, callbacks=[{"class": "ModelCheckpoint", "settings": settings}])
+    run.epochs([100, 100])
+    run.raised("FileNotFoundError", f"[Errno 2] No such file or directory: '{loaded}'", paths=[loaded])
+
+
+def test_a_file_that_was_to_be_written_when_the_metric_improves(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _best_only(run, "/home/me/out/fold-02.h5")
+    assert run.slugs()[:2] == ["monitor-missing", "path-missing"]
+    assert run.first().led_to == "path-missing"
+    written = facts(run.verdict().findings[1])["checkpoint.never-written"]
+    assert (written["callback"], written["monitor"], written["epochs"]) == ("ModelCheckpoint", "val_auc", 2)
+
+
+def test_another_file_that_is_missing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _best_only(run, "/home/me/data/fold-02.csv")
+    assert run.first().cause == "path-missing"
+    assert "checkpoint.never-written" not in facts(run.first())

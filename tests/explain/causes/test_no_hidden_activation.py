@@ -60,3 +60,11 @@ def test_only_a_network_that_is_linear_throughout_is_blamed(
     _fit(run, losses, *layers)
     found = {one.cause: one.strength for one in run.verdict().findings}
     assert found.get("no-hidden-activation") == strength
+
+
+def test_a_loss_that_broke_is_not_blamed_on_it(tmp_path: Path) -> None:
+    """At a rate of 50 every network breaks."""
+    run = Run(tmp_path / "run")
+    _fit(run, [*FLAT[:2], float("nan")], _layer("dense"), _layer("dense_1"), _OUT)
+    found = [one for one in run.verdict().findings if one.cause == "no-hidden-activation"]
+    assert all(one.strength is Strength.POSSIBLE for one in found)

@@ -43,3 +43,28 @@ def test_a_part_of_validation_is_not_looked_at(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     _trained(run, val_box_loss=0.0)
     assert run.slugs() == []
+
+
+def test_the_loss_may_become_zero_itself(tmp_path: Path) -> None:
+    """Background is soon learned where nothing else is asked for."""
+    run = Run(tmp_path / "run")
+    for step in range(1, 9):
+        logs = {"loss": 0.1 if step < 5 else 0.0, "box_loss": 0.0}
+        run.probe(ev.LossSeen(step=20 * step, logs=logs))
+    run.ended(0)
+    assert [(one.cause, one.strength) for one in run.verdict().findings] == [
+        ("no-positive-anchors", Strength.SUPPORTED)
+    ]
+
+
+def test_a_term_is_known_by_what_is_compared_in_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.OutputSeen(by="call", loss="sparse_categorical_crossentropy", units=3, term="one"),
+        ev.OutputSeen(by="call", output="x#1", loss="huber", units=4, term="two"),
+    )
+    for step in range(1, 9):
+        run.probe(ev.LossSeen(step=20 * step, logs={"loss": 1 / step, "one": 1 / step, "two": 0.0}))
+    run.ended(0)
+    assert run.first().title.values == {"zero": ["two"]}
+    assert run.first().strength == Strength.SUPPORTED

@@ -112,3 +112,54 @@ def test_a_tiny_share_that_learned_nothing_is_possible(
     trained(run, losses, model={"parameters": 10_000, "trainable_parameters": trainable})
     found = {one.cause: one.strength for one in run.verdict().findings}
     assert found.get("nothing-trainable") == (Strength.POSSIBLE if said else None)
+
+
+def test_an_optimizer_of_torch_whose_parameters_are_all_frozen(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    without = ev.StepsWithoutGradients(steps=600, where="train.py:45", optimizer="AdamW", frozen=3810)
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:45"), without)
+    run.ended(0)
+    assert (run.slugs(), run.first().strength) == (["nothing-trainable"], Strength.ESTABLISHED)
+    other = Run(tmp_path / "other")
+    other.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:45"), without.changed(frozen=None))
+    other.ended(0)
+    assert other.slugs() == ["loss-not-falling"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "change", "found"),
+    [(False, 0.0, ["nothing-trainable"]), (True, 0.0, ["loss-not-falling"]), (False, 1e-4, [])],
+)
+def test_a_jitted_step_that_leaves_its_weights_alone(
+    tmp_path: Path, returned: bool, change: float, found: list[str]
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:20"))
+    run.probe(ev.WeightsLeftAlone(where="train.py:20", returned=returned, weights=2))
+    variables = [{"name": "", "layer": "w", "size": 64, "rms": 0.3, "rms_before": 0.3, "change": change}]
+    run.probe(ev.WeightsMoved(since="start", step=255, variables=variables))
+    run.ended(0)
+    assert run.blamed() == found
+
+
+def test_a_tape_that_is_asked_for_the_gradient_of_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.GradientsOfNothing(where="train.py:9", times=160))
+    run.ended(0)
+    assert run.blamed() == ["nothing-trainable"]
+
+
+def test_an_optimizer_of_torch_without_a_parameter(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    without = ev.StepsWithoutGradients(
+        steps=40,
+        where="train.py:45",
+        taken_where="train.py:44",
+        optimizer="SGD",
+        optimizer_where="train.py:30",
+        frozen=0,
+    )
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:45"), without)
+    run.ended(0)
+    assert (run.slugs(), run.first().strength) == (["nothing-trainable"], Strength.ESTABLISHED)
+    assert next(iter(facts(run.first()))) == "optimizer.no-parameters"

@@ -66,7 +66,7 @@ def test_so_does_one_whose_save_was_seen(tmp_path: Path) -> None:
 def test_a_file_that_was_to_be_read_is_itself_missing(tmp_path: Path, code: str) -> None:
     first = _missing(tmp_path / "run", code).first()
     assert (first.title.kind, first.title.values) == ("path-missing", {"path": "ck/w2.npz"})
-    assert remedies(first) == ["path.check", "recipe.check"]
+    assert remedies(first) == ["path.check"]
 
 
 def test_a_model_file_that_is_missing_is_missing(tmp_path: Path) -> None:

@@ -59,6 +59,13 @@ def test_an_error_about_a_barrier(run: Run) -> None:
     assert (run.first().title.kind, run.first().strength) == ("peer-missing", Strength.ESTABLISHED)
 
 
+def test_a_collective_whose_peer_is_gone_is_no_download(run: Run) -> None:
+    """As JAX raises it on a CPU when another process of the group is killed."""
+    gloo = "[external/gloo/gloo/transport/tcp/pair.cc:538] Read error [127.0.0.1]:37268: Connection reset by peer"
+    run.raised("JaxRuntimeError", f"UNKNOWN: Gloo all-reduce failed: {gloo}")
+    assert [one.cause for one in run.verdict().findings] == ["peer-missing"]
+
+
 def test_an_agent_that_was_lost(run: Run) -> None:
     because = [{"fact": "the kernel killed it for memory"}]
     text = "process 2 on b was ended by SIGKILL"

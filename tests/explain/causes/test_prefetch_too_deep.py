@@ -87,3 +87,41 @@ def test_the_queue_of_kerass_loader(tmp_path: Path) -> None:
     run.ended(signal="SIGKILL", oom=1)
     assert run.first().title.values == {"batches": 100, "full_bytes": 2400 * MIB}
     assert facts(run.first())["pipeline.buffer"]["where"] == "max_queue_size"
+
+
+def _own_queue(run: Run, *, limit: int | None, taken: int) -> None:
+    """A thread of the script's own that puts batches of 7 MiB into a queue."""
+    run.fit()
+    run.samples(2, rss_bytes=600 * MIB, phase="build")
+    run.samples(40, rss_bytes=growing(35), phase="step", fit=1, step=lambda n: 10 * n + 10)
+    for length in (10, 180):
+        about = {"name": "feed(Augment).ahead", "type": "deque", "where": "train.py:8", "limit": limit}
+        item = {**about, "length": length, "bytes": length * 7 * MIB, "queue": True, "taken": taken}
+        run.probe(ev.HoldingsSeen(step=400, items=[item]))
+    run.ended(signal="SIGKILL", oom=1)
+
+
+def test_a_queue_of_the_scripts_own_that_may_hold_more_than_fits(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _own_queue(run, limit=360, taken=0)
+    first = run.first()
+    assert (first.cause, first.strength, first.led_to) == (
+        "prefetch-too-deep",
+        Strength.ESTABLISHED,
+        "killed-for-memory",
+    )
+    assert first.title.values == {"name": "feed(Augment).ahead", "limit": 360, "full_bytes": 360 * 7 * MIB}
+    assert remedies(first) == ["queue.smaller"]
+    assert facts(first)["object.grew"]["length"] == 180
+
+
+def test_a_queue_without_a_limit_that_is_emptied_too_slowly(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _own_queue(run, limit=None, taken=50)
+    assert (run.first().cause, run.first().title.values["limit"]) == ("prefetch-too-deep", None)
+
+
+def test_a_queue_that_nothing_is_taken_out_of_is_a_leak(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _own_queue(run, limit=None, taken=0)
+    assert run.first().cause == "memory-leak"

@@ -49,3 +49,18 @@ def test_how_sure_it_is(
     _fit(run, penalty, 0.1, differ=differ, losses=losses)
     found = {one.cause: one.strength for one in run.verdict().findings}
     assert found.get("regularisation-too-strong") == strength
+
+
+@pytest.mark.parametrize(
+    ("rms", "losses", "blamed"),
+    [((1e-9, 1e-8), FLAT, True), ((1e-9, 0.1), FLAT, False), ((1e-9, 1e-8), FALLS, False)],
+)
+def test_kernels_that_a_decay_in_the_optimizer_has_pressed_to_nothing(
+    tmp_path: Path, rms: tuple[float, float], losses: list[float], blamed: bool
+) -> None:
+    """No layer shows a penalty."""
+    run = Run(tmp_path / "run")
+    targets(run)
+    first, last = ({**kernel(f"weight {place}", 0.1), "rms": size} for place, size in enumerate(rms))
+    trained(run, losses, moves(first, last))
+    assert ("regularisation-too-strong" in run.slugs()) is blamed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.journal import events as ev
 from tests.explain.made import Run, facts
 
@@ -28,3 +30,20 @@ def test_who_stopped_it_where_and_at_which_numbers(tmp_path: Path) -> None:
     example(run)
     assert run.first().title.values == {"by": "GoodEnough", "epoch": 3, "step": 300, "where": "train.py:18"}
     assert facts(run.first())["logs.then"] == {"logs": {"loss": 0.05}}
+
+
+@pytest.mark.parametrize(
+    ("losses", "normal"), [([6.0, 1.0, 0.05], True), ([6.0, 5.8, 5.7], False), ([6.0, 1.0, 3.0], False)]
+)
+def test_a_stop_at_a_good_result_is_no_fault(tmp_path: Path, losses: list[float], normal: bool) -> None:
+    run = Run(tmp_path / "run")
+    run.fit(epochs=10)
+    for epoch, loss in enumerate(losses):
+        run.probe(ev.EpochDone(fit=1, epoch=epoch, steps=100, logs={"loss": loss}))
+    run.probe(
+        ev.StopRequested(by="GoodEnough", where="train.py:18", epoch=2, step=300, logs={"loss": losses[-1]})
+    )
+    run.epochs([], stopped=True)
+    run.ended(0)
+    found = next(one for one in run.verdict().findings if one.cause == "stopped-by-callback")
+    assert found.normal is normal

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.journal import events as ev
 from holdfast.report.verdict import render
+from tests.explain.broken_numbers import broke
 from tests.explain.made import Run, facts, remedies
 
 
@@ -45,3 +48,40 @@ def test_keras_2_is_not_advised_to_use_what_it_does_not_have(tmp_path: Path) -> 
         assert verdict.findings[0].cause == "stopped-on-nan"
         assert ("raise_error" in render(verdict)) is has_it
         assert "unknown before" not in render(verdict)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "later", "found"),
+    [
+        ('raise Diverged("no more")', "no more", None, ["loss-singular", "stopped-on-nan"]),
+        ("if bad: raise Diverged(1)", "1", None, ["loss-singular", "stopped-on-nan"]),
+        ("assert fine", "", None, ["loss-singular", "stopped-on-nan"]),
+        (
+            "loss.backward()",
+            "returned nan values in its 0th output",
+            None,
+            ["loss-singular", "stopped-on-nan"],
+        ),
+        ("save(model)", "no space", None, ["script-error", "loss-singular"]),
+        ('raise Diverged("no more")', "no more", 0.4, ["script-error", "loss-singular"]),  # it had recovered
+    ],
+)
+def test_a_check_of_the_scripts_own_is_the_messenger(
+    tmp_path: Path, code: str, message: str, later: float | None, found: list[str]
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:20"), broke(weights_finite_before=False))
+    if later is not None:
+        run.probe(ev.LossSeen(step=40, logs={"loss": later}, step_loss=later))
+    run.raised("Diverged", message, user_line="train.py:31", user_code=code)
+    assert run.slugs() == found
+
+
+@pytest.mark.parametrize("code", [1, 0])
+def test_a_script_that_leaves_by_exit_after_its_loss_broke(tmp_path: Path, code: int) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:20"), broke(weights_finite_before=False))
+    run.probe(ev.ExitCalled(by="sys.exit", code=code, where="train.py:40"))
+    run.ended(code)
+    assert run.first().cause == "loss-singular"
+    assert ("stopped-on-nan" in run.slugs()) is bool(code)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.explain.looked_at import FLAT, dense, gradient, look, predictions, targets, trained
+from tests.explain.looked_at import FLAT, dense, gradient, kernel, look, moves, predictions, targets, trained
 from tests.explain.made import Run, facts, remedies
 
 _LAYERS = [dense(f"dense_{n}", "sigmoid", stuck=0.0, saturated=0.0) for n in range(5)]
@@ -62,3 +62,22 @@ def test_a_normalisation_of_one_value_is_named(tmp_path: Path, units: int, kind:
     if units == 1:
         assert facts(first)["gradient.zero-at"]["layers"] == ["dense_0", "dense_1", "dense_2"]
         assert remedies(first) == ["norm.over-more-values"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "blamed"),
+    [
+        ([1e-9, 1e-8, 1e-6, 1e-4, 1e-2], True),
+        ([1e-2, 1e-9, 1e-8, 1e-6, 1e-4, 3e-2], True),  # the last layer was made first
+        ([1e-9, 1e-9, 1e-9, 1e-9, 1e-2], False),  # a backbone that stands still
+        ([1e-4, 1e-3, 1e-3, 1e-2, 1e-2], False),
+        ([1e-9, 1e-2], False),
+    ],
+)
+def test_a_model_that_was_not_looked_at_by_how_far_its_weights_moved(
+    tmp_path: Path, changes: list[float], blamed: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, FLAT, moves(*[kernel(f"dense_{n}", change) for n, change in enumerate(changes)]))
+    assert ("vanishing-gradients" in run.blamed()) is blamed

@@ -20,6 +20,7 @@ def test_a_value_that_is_not_finite_is_named_with_its_row() -> None:
     batch[2, 1] = np.inf
     assert judge(batch, 0, BoxColumns()) == {
         "path": "part 0", "shape": [4, 3], "dtype": "float32", "finite": False, "row": 2, "value": "inf",
+        "columns": [1],
     }  # fmt: skip
 
 

@@ -61,3 +61,31 @@ def test_answers_at_every_place() -> None:
     assert seen.answered == {"0": 80} and seen.apart == 0.5 and seen.most_frequent == 0
     seen = detection_samples.answers_seen(wanted, np.eye(3)[wanted], "kind", step=5, fit=1)
     assert seen.answered == {"0": 72, "2": 8} and seen.apart == 1.0
+
+
+def _map() -> Any:
+    """Three objects in each image, of classes 0 to 2; a place without one is all zeros."""
+    rng = np.random.default_rng(1)
+    made = np.zeros((30, 8, 8, 5), "float32")
+    for image in made:
+        for place, kind in zip(rng.permutation(64)[:3], range(3), strict=True):
+            image[place // 8, place % 8] = [kind, 0.5, 0.5, *rng.uniform(0.2, 0.8, 2)]
+    return made
+
+
+def test_boxes_and_ids_in_one_map() -> None:
+    seen = detection_samples.targets_seen([_IMAGES], [_map()], [])
+    assert seen is not None and seen.packed
+    assert (seen.with_box, seen.without_box) == ({"0": 30, "1": 30, "2": 30}, {"0": 30 * 61})
+
+
+def test_which_objects_a_model_tells_from_places_without_one() -> None:
+    target = _map()
+    answers = np.random.default_rng(2).uniform(0, 0.1, (*target.shape[:-1], 4))
+    answers[..., 1] += target[..., 0] > 0  # the class 0 is answered like background
+    seen = detection_samples.packed_answers_seen(target, answers, step=5, fit=1)
+    assert seen.found_by_id["0"] < 0.2 and min(seen.found_by_id["1"], seen.found_by_id["2"]) > 0.8
+    answers[..., 2] += target[..., 3] > 0  # and here a number says where there is one
+    seen = detection_samples.packed_answers_seen(target, answers, step=5, fit=1)
+    assert min(seen.found_by_id.values()) > 0.7
+    assert detection_samples.packed_answers_seen(target, answers * 0, step=5, fit=1).found_by_id == {}

@@ -43,6 +43,13 @@ def test_rows_of_other_kinds(array: Any, one_hot: bool, sums: bool) -> None:
     assert (seen.one_hot, seen.sums_to_one, seen.classes) == (one_hot, sums, {})
 
 
+def test_how_far_targets_are_from_their_median() -> None:
+    assert _seen(np.array([0.5, 1.0, 2.0, 3.0, 10.0])).median_deviation == pytest.approx(11.5 / 5)
+    assert _seen(np.array([[0.5], [1.0], [2.0], [3.0], [10.0]])).median_deviation == pytest.approx(11.5 / 5)
+    assert _seen(np.ones((5, 2))).median_deviation is None
+    assert _seen(np.arange(5.0), "input").median_deviation is None
+
+
 def test_measurements_are_no_classes() -> None:
     seen = _seen(_RANDOM.normal(size=500))
     assert (seen.whole_numbers, seen.classes, seen.distinct) == (False, {}, 500)

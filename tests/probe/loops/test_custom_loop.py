@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from holdfast.journal.events import (
     BatchSeen,
+    DataOnlyLoopSeen,
+    DatasetSeen,
     EmptyPassSeen,
     ExhaustedIteratorUsed,
     ExitStarted,
@@ -43,3 +47,15 @@ def test_a_loop_that_broke_tells_what_is_wrong_with_the_batch_in_its_hands(witho
     assert batch.parts[0]["boxes"] == {
         "inverted": 1, "zero_area": 0, "not_finite": 0, "rows": [1], "first": [50.0, 10.0, 10.0, 60.0],
     }  # fmt: skip
+
+
+def test_loops_without_a_step_that_only_their_data_ends(tmp_path: Path) -> None:
+    told = run(SCRIPTS / "loop_endless_validation.py", folder=tmp_path / "run", cwd=SCRIPTS)
+    assert told.code == 0, told.output
+    assert told.all(DataOnlyLoopSeen) == [
+        DataOnlyLoopSeen(where=line("loop_endless_validation.py", mark), role="validation")
+        for mark in ("# a function", "# eager")
+    ]
+    seen = [(one.role, one.cardinality) for one in told.all(DatasetSeen)]
+    endless = [(role, -1) for role in ("validation", "validation", "train", "validation")]
+    assert seen == [("train", 4), *endless]

@@ -57,6 +57,17 @@ def test_a_squared_difference_that_broadcasts(tf: Any) -> None:
     assert (one.loss, one.prediction_shape, one.target_shape) == ("mean_squared_error", (8, 1), (8,))
 
 
+def test_a_huber_loss_that_is_written_out(tf: Any) -> None:
+    def loss(tf: Any, logits: Any, ids: Any) -> Any:
+        error = logits[:, 0] - tf.cast(ids, tf.float32)[:, None]
+        size = tf.abs(error)
+        return tf.reduce_mean(tf.where(size < 1.0, 0.5 * tf.square(error), 1.0 * (size - 0.5)))
+
+    [one] = _traced(tf, loss)
+    assert (one.loss, one.part) == ("huber", False)
+    assert (one.prediction_shape, one.target_shape) == ((8,), (8, 1))
+
+
 def test_a_scaled_loss_is_a_part_and_an_unknown_one_is_none(tf: Any) -> None:
     def scaled(tf: Any, logits: Any, ids: Any) -> Any:
         return 0.5 * tf.reduce_mean(tf.square(logits - tf.ones((8, 3))))

@@ -142,3 +142,46 @@ def test_two_optimizers_in_turn(loop: Loop) -> None:
         loop.step(optimizers[0])
     loop.end()
     assert loop.all() == []
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_parameters_that_are_all_frozen(loop: Loop, frozen: bool) -> None:
+    model = torch.nn.Linear(4, 1)
+    model.requires_grad_(not frozen)
+    kept = loop.optimizer(model)
+    for _ in range(12):
+        loss = torch.nn.functional.mse_loss(model(X).detach(), Y).requires_grad_()
+        loop.backward(loss)
+        loop.step(kept)
+    loop.end()
+    assert [one.frozen for one in loop.all()] == [5 if frozen else None]
+
+
+def test_an_optimizer_that_was_given_no_parameter(loop: Loop) -> None:
+    """torch refuses an empty list, and takes a group with an empty one."""
+    body, head = torch.nn.Linear(4, 2).requires_grad_(False), torch.nn.Linear(2, 1)
+    kept = torch.optim.SGD([{"params": [one for one in body.parameters() if one.requires_grad]}], lr=0.1)
+    loop.seen.optimizer_made(kept)
+    for _ in range(40):
+        loop.backward(_loss(torch.nn.Sequential(body, head)))
+        loop.context.loop.optimizer_stepped(kept)
+        loop.step(kept)
+    loop.end()
+    [seen] = loop.all()
+    assert isinstance(seen, StepsWithoutGradients)
+    assert (seen.steps, seen.frozen, seen.optimizer) == (40, 0, "SGD")
+    assert loop.context.heartbeat.step == 40
+
+
+def test_a_group_that_is_empty_beside_one_that_learns(loop: Loop) -> None:
+    head = torch.nn.Linear(4, 1)
+    kept = torch.optim.SGD([{"params": list(head.parameters())}, {"params": []}], lr=0.1)
+    loop.seen.optimizer_made(kept)
+    for _ in range(40):
+        kept.zero_grad()
+        loop.backward(_loss(head))
+        loop.context.loop.optimizer_stepped(kept)
+        loop.step(kept)
+    loop.end()
+    assert loop.all() == []
+    assert loop.context.heartbeat.step == 40

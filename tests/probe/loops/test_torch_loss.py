@@ -41,6 +41,17 @@ def test_cross_entropy_of_logits(logits: Any) -> None:
     assert seen.target.tolist() == IDS.tolist()
 
 
+def test_cross_entropy_under_autocast_takes_logits_too(logits: Any) -> None:
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = functional.cross_entropy(torch.nn.Linear(3, 3)(logits), IDS)
+    seen = _of(loss)
+    assert (seen.loss, seen.from_logits, seen.activation) == (
+        "sparse_categorical_crossentropy",
+        True,
+        "linear",
+    )
+
+
 def test_cross_entropy_of_probabilities_shows_the_softmax_and_its_values(logits: Any) -> None:
     probabilities = torch.softmax(logits, 1)
     seen = _of(functional.cross_entropy(probabilities, IDS))
@@ -112,3 +123,10 @@ def test_leaves_are_the_tensors_that_get_a_gradient() -> None:
     net, x = torch.nn.Linear(4, 1), torch.randn(8, 4, requires_grad=True)
     found = torch_loss.leaves(net(x).sum())
     assert {id(leaf) for leaf in found} == {id(net.weight), id(net.bias), id(x)}
+
+
+def test_the_terms_of_a_loss(logits: Any, one: Any) -> None:
+    kind, box = functional.cross_entropy(logits, IDS), (one**2).mean()
+    loss = kind + 2.0 * box
+    named = {"kind": kind, "box": box, "other": (one - 1).mean(), "loss": loss}
+    assert set(torch_loss.terms(loss, named)) == {"kind", "box"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.journal.events import GradientsNotApplied, ProbeFailed
+from holdfast.journal.events import ExitStarted, GradientsNotApplied, GradientsOfNothing, ProbeFailed
 
 from ..probed import SCRIPTS, line, run
 
@@ -36,3 +36,21 @@ def test_gradients_that_nobody_applies_are_told(tmp_path: Path, way: str, told: 
         optimizer_where=line("gradients_taken.py", "optimizers.SGD("),
     )
     assert made.all(GradientsNotApplied) == ([expected] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("way", "asked", "steps"),
+    [
+        ("eager", "tape.gradient(", 40),
+        ("compiled", "def step", 40),
+        ("compiled-unapplied", "def step", 0),
+        ("unfrozen", "", 40),
+    ],
+)
+def test_gradients_of_an_empty_list(tmp_path: Path, way: str, asked: str, steps: int) -> None:
+    made = run(SCRIPTS / "nothing_trainable.py", way, folder=tmp_path / "run", cwd=SCRIPTS)
+    assert made.code == 0, made.output
+    assert made.all(ProbeFailed) == []
+    where = line("nothing_trainable.py", asked) if asked else ""
+    assert made.all(GradientsOfNothing) == ([GradientsOfNothing(where=where, times=40)] if asked else [])
+    assert made.one(ExitStarted).steps == steps

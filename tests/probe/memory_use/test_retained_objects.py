@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import collections
+import queue
 import sys
 import threading
 import types
@@ -28,7 +31,7 @@ class Keeper:
 
 
 def paths(name: str, value: Any) -> Iterator[str]:
-    return (path for path, _, _ in walk(name, value, "train.py:1", set()))
+    return (found.name for found in walk(name, value, "train.py:1", set()))
 
 
 def test_what_an_object_and_its_class_keep() -> None:
@@ -53,6 +56,45 @@ def test_a_module_that_imports_itself_when_asked_is_not_asked(monkeypatch: pytes
 
 def test_a_class_among_the_globals() -> None:
     assert list(paths("Keeper", Keeper)) == ["Keeper.shared"]
+
+
+class Reader(threading.Thread):
+    def __init__(self, batches: int) -> None:
+        super().__init__()
+        self.ahead: queue.Queue[bytes] = queue.Queue(maxsize=batches)
+
+
+def test_a_queue_is_known_by_its_limit_and_by_what_was_taken_out() -> None:
+    reader, unlimited = Reader(40), queue.LifoQueue[int]()
+    for number in range(3):
+        reader.ahead.put(bytes(10))
+        unlimited.put(number)
+    reader.ahead.get()
+    found = {one.name: one for one in walk("reader", reader, "train.py:1", set())}
+    ahead = found["reader(Reader).ahead"]
+    assert (len(ahead.value), ahead.limit, ahead.queue, ahead.taken) == (2, 40, True, 1)
+    (stack,) = walk("stack", unlimited, "train.py:1", set())
+    assert (stack.name, stack.value, stack.limit, stack.queue, stack.taken) == (
+        "stack",
+        [0, 1, 2],
+        None,
+        True,
+        0,
+    )
+
+
+def test_a_queue_of_asyncio() -> None:
+    waiting: asyncio.Queue[int] = asyncio.Queue(maxsize=5)
+    waiting.put_nowait(7)
+    (found,) = walk("waiting", waiting, "train.py:1", set())
+    assert (list(found.value), found.limit, found.queue, found.taken) == ([7], 5, True, 0)
+
+
+def test_a_deque_with_a_limit() -> None:
+    (replay,) = walk("replay", collections.deque([1, 2], maxlen=1000), "train.py:1", set())
+    assert (replay.limit, replay.queue) == (1000, False)
+    (history,) = walk("history", [1, 2], "train.py:1", set())
+    assert (history.limit, history.queue) == (None, False)
 
 
 def test_an_object_under_another_name() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ def test_what_ends_the_loop(tmp_path: Path, text: str, until: Any) -> None:
 
 # -- a loop over the data -------------------------------------------------------------------------------
 
+_IN = "for epoch in range(3):\n    for batch in "
 EPOCHS = "for epoch in range(3):\n    for batch in data:\n"
 
 
@@ -85,10 +86,20 @@ EPOCHS = "for epoch in range(3):\n    for batch in data:\n"
         ("for batch in data:\n    step(batch)\n", False),  # it may be meant to continue forever
         ("def go():\n    for batch in data:\n        step(batch)\nfor epoch in range(3):\n    go()\n", False),
         ("def go():\n  while True:\n    for batch in data:\n      step(batch)\n    break\ngo()\n", True),
+        # what it iterates over ends, however long the data is
+        (_IN + "islice(data, 9):\n        step(batch)\n", False),
+        (_IN + "enumerate(islice(data, 9)):\n        step(batch)\n", False),
+        (_IN + "zip(range(9), data):\n        step(batch)\n", False),
+        ("part = islice(data, 9)\n" + _IN + "part:\n        step(batch)\n", False),
+        (_IN + "enumerate(data, 1):\n        step(batch)\n", True),
     ],
 )  # fmt: skip
 def test_a_loop_inside_another_that_nothing_leaves(tmp_path: Path, text: str, found: bool) -> None:
-    path = tmp_path / "train.py"
+    assert _asked(tmp_path, text) is found
+
+
+def _asked(folder: Path, text: str, **how: bool) -> bool:
+    path = folder / "train.py"
     path.write_text(text)
     answers: list[bool] = []
 
@@ -99,11 +110,26 @@ def test_a_loop_inside_another_that_nothing_leaves(tmp_path: Path, text: str, fo
             return self
 
         def __next__(self) -> Any:
-            answers.append(never_left(sys._getframe(1)))
+            answers.append(never_left(sys._getframe(1), **how))
             raise StopIteration
 
-    exec(compile(text, str(path), "exec"), {"data": Data(), "step": print, "late": bool, "sys": sys})
-    assert answers[0] is found
+    exec(
+        compile(text, str(path), "exec"),
+        {"data": Data(), "step": print, "late": bool, "sys": sys, "islice": islice},
+    )
+    return answers[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("def evaluate():\n  for batch in data:\n    step(batch)\nevaluate()\n", True),
+        ("def evaluate():\n  for batch in data:\n    if late():\n      return\nevaluate()\n", False),
+        ("def evaluate():\n  for batch in islice(data, 9):\n    step(batch)\nevaluate()\n", False),
+    ],
+)
+def test_a_loop_alone_that_nothing_leaves(tmp_path: Path, text: str, found: bool) -> None:
+    assert _asked(tmp_path, text, alone=True) is found
 
 
 # -- generators -----------------------------------------------------------------------------------------

@@ -222,3 +222,16 @@ def test_the_first_steps_of_a_fit_that_is_not_told_are_not_written() -> None:
     for step in range(1, 11):
         losses.logs_read(step, 1, step, {"loss": 1.0}, None)
     assert heard.steps() == [1, *range(1, 11)]
+
+
+def test_a_learning_rate_that_falls_within_a_second_is_written_where_it_is_seen() -> None:
+    now, optimizer = [0.0], SimpleNamespace(learning_rate=0.1)
+    heard, losses = _losses(now)
+    model = SimpleNamespace(trainable_variables=[], optimizer=optimizer)
+    for step in range(1, 301):
+        now[0] += 1e-3
+        optimizer.learning_rate = 0.1 if step < 50 else 1e-6
+        heard.heartbeat.step = step
+        losses.loop_step(model, {"loss": 1.0}, None, step)
+    late = [one for one in heard.said if isinstance(one, LossSeen) and one.step > 20]
+    assert [(one.step, one.learning_rate) for one in late] == [(64, 1e-6)]

@@ -69,18 +69,18 @@ def test_a_process_that_is_not_python() -> None:
 
 def test_of_several_python_processes_below_a_shell_one_must_be_chosen(tmp_path: Path) -> None:
     both = '"$@" & "$@" & wait'
-    (tmp_path / "wait.py").write_text("import time; time.sleep(600)")
+    (tmp_path / "wait.py").write_text(
+        "import os, time; open(f'started-{os.getpid()}', 'x').close(); time.sleep(600)"
+    )
     with subprocess.Popen(["bash", "-c", both, "bash", sys.executable, "wait.py"], cwd=tmp_path) as shell:
         try:
-            while len(subprocess.run(["pgrep", "-P", str(shell.pid), "-f", "wait.py"],
-                                     capture_output=True, check=False).stdout.split()) < 2:  # fmt: skip
+            # A child of the shell has the shell's name until it is Python: its own file says that it is.
+            while len(started := list(tmp_path.glob("started-*"))) < 2:
                 time.sleep(0.05)
             error = refused(shell.pid)
         finally:
-            for pid in subprocess.run(
-                ["pgrep", "-P", str(shell.pid)], capture_output=True, check=False
-            ).stdout.split():
-                os.kill(int(pid), 9)
+            for file in started:
+                os.kill(int(file.name.rpartition("-")[2]), 9)
             shell.kill()
     assert isinstance(error, CannotAttach) and "several Python processes" in error.what
     assert len(error.found) == 2
@@ -124,6 +124,15 @@ def test_what_another_holdfast_is_attached_to_is_not_watched_twice(tmp_path: Pat
                 other.terminate()
                 other.wait()
     assert isinstance(error, AlreadyWatched) and "is watched already" in error.what
+
+
+def test_what_started_this_command_with_its_words_is_no_other_watcher(tmp_path: Path) -> None:
+    """As sudo and timeout do."""
+    with running(DEADLOCK, tmp_path) as program:
+        command = ["timeout", "100", sys.executable, "-m", "holdfast", "attach", str(program.pid)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "is watched already" not in done.stderr
+    assert f"process {program.pid}" in done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives up root to be another user")

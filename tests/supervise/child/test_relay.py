@@ -145,3 +145,20 @@ def test_two_streams_into_one_file_keep_their_order(tmp_path: Path) -> None:
     expected = [f"{name} {number}" for number in range(1, 301) for name in ("out", "err")]
     assert (tmp_path / "log").read_text().splitlines()[:600] == expected
     assert (tmp_path / "r/output.log").read_text().splitlines() == expected
+
+
+def test_a_block_of_ours_waits_for_the_end_of_a_progress_bar(tmp_path: Path) -> None:
+    """The block about memory is printed when the line of the bar has ended, and not into it."""
+    code = (
+        "import sys, time, pathlib; out = sys.stdout\n"
+        "import holdfast.journal.writer as w, holdfast.journal.events as ev, os\n"
+        "j = w.JournalWriter(pathlib.Path(os.environ['HOLDFAST_RUN_DIR'], 'journal.jsonl'), by='probe')\n"
+        "out.write('\\r 1/9 [=>...]'); out.flush(); time.sleep(1.5)\n"
+        "j.append(ev.FootprintMeasured(host_peak_bytes=1 << 30)); time.sleep(3)\n"
+        "out.write('\\r 9/9 [=====]\\n'); out.flush(); time.sleep(3)\n"
+    )
+    done = subprocess.run([*HOLDFAST, "--run-dir", "r", *python(code)], cwd=tmp_path, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=120)  # fmt: skip
+    before, _, after = done.stdout.partition("holdfast: process memory after the first steps")
+    assert before.endswith(" 9/9 [=====]\n"), done.stdout
+    assert after

@@ -76,3 +76,15 @@ def test_a_loop_whose_loss_still_falls_is_left_alone() -> None:
     for second in range(200):
         best.update(BEAT._replace(step=20 * second + 1, loss=0.98**second), float(second))
     assert judge_loop(best, "while `loss > 0.1` (train.py:5)", step=4000, now=200.0) is None
+
+
+def test_a_validation_planned_beyond_the_whole_training_is_told_while_it_runs() -> None:
+    """In samples instead of batches, of data that repeats."""
+    planned = replace(PASS, for_s=90, planned=6400, planned_training=200, endless_data=True)
+    found = judge_validation(planned)
+    assert found is not None and not found.sure
+    assert endless_reason(found) == "6400 are planned, more than the whole training has"
+    assert judge_validation(replace(planned, for_s=30)) is None
+    assert judge_validation(replace(planned, epoch_took_s=60)) is None
+    assert judge_validation(replace(planned, endless_data=False)) is None
+    assert judge_validation(replace(planned, planned_training=10_000)) is None

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.host import procfs
-from holdfast.supervise.stall.thread_waits import judge_tree, read_tree
+from holdfast.supervise.stall.thread_waits import judge_tree, read_tree, sleeps
 from holdfast.supervise.stall.wait_kinds import TreeWait, Wait
 
 _PATIENCE_S = 30.0
@@ -217,3 +217,17 @@ def test_a_process_that_has_gone() -> None:
         child.wait()
         assert read_tree([child.pid]) == TreeWait()
     assert read_tree([]) == TreeWait()
+
+
+@pytest.mark.parametrize(
+    "code,asleep",
+    [("time.sleep(60)", True), ("threading.Event().wait()", False), ("[1 for _ in iter(int, 1)]", False)],
+)
+def test_whether_the_main_thread_sleeps(code: str, asleep: bool) -> None:
+    with running(sys.executable, "-c", f"import time, threading; {code}") as child:
+        until = time.monotonic() + _PATIENCE_S
+        while asleep and not sleeps(child.pid) and time.monotonic() < until:
+            time.sleep(0.05)
+        if not asleep:
+            time.sleep(0.3)
+        assert sleeps(child.pid) is asleep

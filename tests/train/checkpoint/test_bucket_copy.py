@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,13 @@ def test_an_upload_that_is_pending_at_the_end_is_reported_however_the_run_ends(
     bucket = RunBucket(folders, tmp_path, tmp_path, events.append, resumes=False)
     (tmp_path / "step-1").mkdir()
 
+    before = set(threading.enumerate())  # copiers of other tests may still wait for their bucket
+    copiers: list[threading.Thread] = []
+
     def train() -> None:
         with bucket.uploading(stop_requested=lambda: True, grace_s=0.2) as copier:
             assert copier is not None
+            copiers.extend(set(threading.enumerate()) - before)
             copier.notify(ev.SaveDone(path=str(tmp_path / "step-1"), step=1))
             raise ValueError("the run failed")
 
@@ -61,3 +66,7 @@ def test_an_upload_that_is_pending_at_the_end_is_reported_however_the_run_ends(
     (note,) = events
     assert isinstance(note, ev.Note)
     assert note.text == "the newest checkpoint is on this machine, and not yet in the bucket"
+    (copier,) = [thread for thread in copiers if thread.name == "copies"]
+    copier.join(60)
+    assert not copier.is_alive()
+    assert len(started) == 1  # nothing is begun after the end

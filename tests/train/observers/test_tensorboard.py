@@ -10,6 +10,7 @@ import pytest
 from holdfast.journal import events as ev
 from holdfast.train.observers.tensorboard import TensorBoard
 
+pytest.importorskip("tensorflow")  # the judge; `make test-jax` reads the files' records itself
 pytestmark = pytest.mark.hot
 
 

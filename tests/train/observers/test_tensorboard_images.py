@@ -44,7 +44,7 @@ def test_what_is_there_stands_beside_what_was_found() -> None:
 
 
 def test_tensorflow_reads_it(tmp_path: Path) -> None:
-    import tensorflow as tf
+    tf = pytest.importorskip("tensorflow")
 
     shown = report_data(truth(), found(), score(truth(), found()), small)
     events = TensorBoardImages(

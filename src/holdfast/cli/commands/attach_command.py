@@ -9,8 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast import atomic_write
 from holdfast.cli.arguments import positive
-from holdfast.errors import ExitCode
+from holdfast.cli.notifications import add_notify, notifying
+from holdfast.errors import ExitCode, UsageError
 from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive("seconds", such_as="60"),
         help="seconds without progress that count as a stall (default: by the phase)",
     )
+    add_notify(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -50,6 +53,12 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.supervise.attach.target import NoSuchProcess, find_target
     from holdfast.supervise.run_names import choose_folder
 
+    if args.notify and not args.follow:
+        raise UsageError(
+            "--notify is for --follow: without it the answer is on the screen within ten seconds",
+            where="the command line",
+            change=f"holdfast attach {args.pid or 'PID'} --follow --notify …",
+        )
     target = find_target(args.pid)
     folder = choose_folder(target.command, run_dir=args.run_dir, name=None, runs=Path("runs"))
     BackgroundCall(lambda: import_module("holdfast.explain"))  # takes a moment, and the look takes seconds
@@ -70,7 +79,11 @@ def run(args: argparse.Namespace) -> int:
         if not args.follow:
             attached.leave()
             return ExitCode.FINDINGS if stalled else ExitCode.FINE
-        return _follow(attached, json_wanted=args.json)
+        with notifying(args.notify, attached.folder) as watching:
+            watching.left = True  # until it has ended
+            code = _follow(attached, json_wanted=args.json)
+            watching.left = False
+        return code
     except KeyboardInterrupt:
         attached.leave()
         print_line(f"\nholdfast: left; process {target.pid} keeps running, and nobody watches it now")
@@ -89,7 +102,8 @@ def _store(attached: AttachedRun, verdict: Verdict) -> None:
     from holdfast.report.verdict_json import as_json
 
     try:
-        attached.folder.verdict.write_text(json.dumps(as_json(verdict), indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(as_json(verdict), indent=1, ensure_ascii=False) + "\n"
+        atomic_write.write_text(attached.folder.verdict, text, errors="backslashreplace", private=True)
     except OSError as error:
         print_line(f"holdfast: could not write verdict.json: {error}")
 
@@ -141,5 +155,5 @@ def _follow(attached: AttachedRun, *, json_wanted: bool) -> int:
         how = f"by {status.signal}" if status.signal else f"with exit code {status.exit_code}"
     lived_s = attached.target.uptime_s + attached.watched_s
     print_line(f"holdfast: process {pid} ended {how}, after {long_duration(lived_s)}")
-    explain_and_print(attached.folder)
+    explain_and_print(attached.folder, recorded=attached.recorded)
     return ExitCode.FINE if status is not None and status.exit_code == 0 else ExitCode.FINDINGS

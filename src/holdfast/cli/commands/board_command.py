@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from holdfast.cli.arguments import PORT
 from holdfast.errors import ExitCode, UsageError
-from holdfast.journal.folder import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", nargs="?", default="runs", help="the folder that holds the runs (default: ./runs)"
+        "runs",
+        nargs="*",
+        default=["runs"],
+        metavar="RUNS",
+        help="folders that hold runs, also those of other machines (default: ./runs)",
     )
     parser.add_argument("--port", type=PORT, default=0, help="port on 127.0.0.1 (default: any free port)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(args: argparse.Namespace) -> int:
+    from holdfast.board.board_server import Board
     from holdfast.cli.run_folders import folder_of_runs
-    from holdfast.report.board import Board
 
-    root = folder_of_runs(args.runs)
+    folders = [folder_of_runs(name) for name in args.runs]
     try:
-        board = Board(root, port=args.port, explain=_explain, compare=_compare)
+        board = Board(folders, port=args.port)
     except OSError as error:
         raise UsageError(
             f"cannot listen on port {args.port}",
@@ -38,23 +40,9 @@ def run(args: argparse.Namespace) -> int:
             import webbrowser
 
             webbrowser.open(board.address)
-        board.serve_forever()
+        board.serve()
     except KeyboardInterrupt:
         print()
     finally:
-        board.server_close()
+        board.close()
     return ExitCode.FINE
-
-
-def _explain(folder: RunFolder) -> dict[str, Any]:
-    from holdfast.explain import explain
-    from holdfast.report.verdict_json import as_json
-
-    return as_json(explain(folder.path))
-
-
-def _compare(old: RunFolder, new: RunFolder) -> str:
-    from holdfast.cli.verdicts import compare_runs
-    from holdfast.report.comparison import render
-
-    return render(compare_runs(old.path, new.path), 100)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.arguments import PROCESSES, positive
+from holdfast.cli.arguments import add_workers, positive
 from holdfast.cli.recipes import refuse_script_or_run, with_absolute_paths, with_found_paths
 from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.data.formats import FORMATS
@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="the format of the data (default: detected)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--no-cache", action="store_true", help="decode every image again")
-    parser.add_argument(
-        "--processes", type=PROCESSES, metavar="N", help="worker processes (default: all cores)"
-    )
+    add_workers(parser, "what decodes the images", alias=True)
     parser.add_argument(
         "--step-speed", type=positive("images per second", such_as="120"), metavar="IMAGES_PER_S",
         help="recipe only: how many images per second a training step can use, to check whether it would wait for data",
@@ -46,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from holdfast.data.checking.check_text import as_text
     from holdfast.data.checking.dataset_check import DatasetPart, check
+    from holdfast.data.workers import worker_choice
 
     refuse_script_or_run(args.path)
     recipe = _recipe(args.path)
@@ -63,8 +62,12 @@ def run(args: argparse.Namespace) -> int:
             [DatasetPart(recipe.data.validation, "validation", args.format)] if recipe.data.validation else []
         )
         classes = recipe.data.classes or []
-    with notice_if_slow(f"reading {' and '.join(part.path for part in parts)} and decoding every image"):
-        report, census = check(parts, classes=classes, use_cache=not args.no_cache, processes=args.processes)
+    paths = [part.path for part in parts]
+    with (
+        notice_if_slow(f"reading {' and '.join(paths)} and decoding every image"),
+        worker_choice.using(args.workers, reads=paths),
+    ):
+        report, census = check(parts, classes=classes, use_cache=not args.no_cache)
     if recipe is not None:
         with notice_if_slow("measuring which boxes the anchors cover"):
             report = _with_anchors(report, census, recipe)
@@ -92,13 +95,14 @@ def _with_anchors(report: Report, census: DatasetStatistics, recipe: Recipe) -> 
     """The report, with the boxes that no anchor of the recipe's detector covers."""
     from holdfast.data.checking.dataset_check import with_uncovered_boxes
     from holdfast.detectors.anchors.anchor_defaults import anchors_of
-    from holdfast.detectors.spec import BACKBONES, RESIZING
+    from holdfast.detectors.spec import BACKBONES, resizing_of
 
     model = recipe.model
     if not census.sample or model.backbone not in BACKBONES[model.detector]:
         return report
     anchors = anchors_of(model.detector, model.backbone, model.input)
-    return with_uncovered_boxes(report, census, anchors, model.input, resizing=RESIZING[model.detector])
+    resizing = resizing_of(model.detector, model.weights)
+    return with_uncovered_boxes(report, census, anchors, model.input, resizing=resizing)
 
 
 def _with_cloud(report: Report, recipe: Recipe) -> Report:

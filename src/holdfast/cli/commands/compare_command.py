@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from holdfast.cli.damaged_run import reading_run
 from holdfast.cli.verdicts import compare_runs
 
 
@@ -21,9 +22,11 @@ def run(args: argparse.Namespace) -> int:
     from holdfast.report.comparison import as_json, render
     from holdfast.report.text import terminal_width
 
-    comparison = compare_runs(args.old, args.new)
-    if args.json:
-        print(json.dumps(as_json(comparison), indent=1, ensure_ascii=False))
-        return 0
-    sys.stdout.write(render(comparison, terminal_width(sys.stdout)))
+    with reading_run(Path(f"{args.old} or {args.new}")):
+        comparison = compare_runs(args.old, args.new)
+        if args.json:
+            text = json.dumps(as_json(comparison), indent=1, ensure_ascii=False) + "\n"
+        else:
+            text = render(comparison, terminal_width(sys.stdout))
+    sys.stdout.write(text)
     return 0

@@ -1,10 +1,10 @@
-"""`holdfast data …`: convert, repair, inspect, pack or serve a dataset; `holdfast.cli.data` has a module for each."""
+"""`holdfast data …`: convert, repair, inspect or pack a dataset; `holdfast.cli.data` has a module for each."""
 
 from __future__ import annotations
 
 import argparse
 
-from holdfast.cli.data import convert_command, inspect_command, pack_command, repair_command, serve_command
+from holdfast.cli.data import convert_command, inspect_command, pack_command, repair_command
 
 #: Every action that works, in the order of the help.
 ACTIONS = {
@@ -12,7 +12,6 @@ ACTIONS = {
     "repair": (repair_command, "write a cleaned copy, and a list of what was changed or left out"),
     "inspect": (inspect_command, "write one HTML page of images, tables and plots"),
     "pack": (pack_command, "make small copies of images far larger than a recipe needs, for faster training"),
-    "serve": (serve_command, "decode and augment batches for trainings on other machines (tf.data service)"),
 }
 
 

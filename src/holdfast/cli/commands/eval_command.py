@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.arguments import SCORE, integer
+from holdfast.cli.arguments import SCORE, add_workers, integer
 from holdfast.cli.image_arguments import choose_backend, count_images
 from holdfast.cli.slow_notice import notice_if_slow
+from holdfast.data.files.progress_bar import tracked
 from holdfast.detectors.model_paths import check_target, find_model
 from holdfast.errors import DataError, ExitCode, UsageError
 from holdfast.journal.folder import RunFolder
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DT.json",
         help="write the model's detections to this COCO results file",
     )
+    add_workers(parser, "what runs the model")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -125,6 +127,7 @@ def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[GroundTr
         source, dataset = _dataset(args)
     choose_backend()
     with notice_if_slow(f"loading the model {find_model(args.model)}"):
+        from holdfast.data.workers import worker_choice
         from holdfast.detectors.model_file import load
         from holdfast.evaluate import coco_results
         from holdfast.evaluate.model_detections import check_classes, drop_unknown_classes, predictions_of
@@ -138,7 +141,9 @@ def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[GroundTr
         if without:
             print_line(without)
     check_classes(dataset, classes)  # before any computation
-    seen = _seen(detector, records, args.batch, unreadable)
+    reads = [record.image.path for record in records[:3]]
+    with worker_choice.using(args.workers, reads=reads):
+        seen = _seen(args, detector, records, unreadable)
     if len(unreadable) == len(records):
         raise DataError("no image of the dataset can be read", where=dataset.path, found=unreadable[:3])
     if args.out is not None:
@@ -153,20 +158,25 @@ def _of_model(args: argparse.Namespace, unreadable: list[str]) -> tuple[GroundTr
 
 
 def _seen(
-    detector: Detector, records: Sequence[Record], batch: int, unreadable: list[str]
+    args: argparse.Namespace, detector: Detector, records: Sequence[Record], unreadable: list[str]
 ) -> list[ImageDetections]:
     """The detections in each image; none in an unreadable one, which is reported."""
+    from holdfast.detectors.detect_workers import detect_by_workers
     from holdfast.detectors.inference import detect_all
 
     images = [record.image for record in records]
-    answers = detect_all(detector, images, batch=min(batch, len(images)))
-    seen = []
+    batch = min(args.batch, len(images))
+    answers = (
+        detect_by_workers(find_model(args.model), images, batch=batch)
+        if args.workers
+        else detect_all(detector, images, batch=batch)
+    )
     with notice_if_slow(f"evaluating the model on {count_images(images)}"):
-        for image, one in zip(images, answers, strict=True):
-            seen.append(one)
-            if one.problem:
-                unreadable.append(image.path)
-                print_line(f"{image.path}: left out of the evaluation: {one.problem}")
+        seen = list(tracked(answers, "evaluating", len(images)))
+    for image, one in zip(images, seen, strict=True):
+        if one.problem:
+            unreadable.append(image.path)
+            print_line(f"{image.path}: left out of the evaluation: {one.problem}")
     return seen
 
 
@@ -176,7 +186,8 @@ def _dataset(args: argparse.Namespace) -> tuple[Dataset, Dataset]:
         from holdfast import settings
         from holdfast.train.dataset_setup import load_splits
 
-        parts = load_splits(settings.read(RunFolder(args.model).recipe))
+        near = not (args.workers and args.workers.on_ray)
+        parts = load_splits(settings.read(RunFolder(args.model).recipe), near=near)
         print_line(parts.notes)
         source, dataset = parts.validation_source, parts.validation
     else:

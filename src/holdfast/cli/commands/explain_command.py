@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.damaged_run import reading_run
+
 if TYPE_CHECKING:
     from holdfast.explain.finding import Verdict
 
@@ -31,16 +33,18 @@ def run(args: argparse.Namespace) -> int:
 
     if args.experiment:
         _experiment(args.run)
-    verdict = _verdict(args.run)
-    if args.json:
-        from holdfast.report.verdict_json import as_json
+    with reading_run(args.run):
+        verdict = _verdict(args.run)
+        if args.json:
+            from holdfast.report.verdict_json import as_json
 
-        print(json.dumps(as_json(verdict), indent=1, ensure_ascii=False))
-    else:
-        from holdfast.report.text import terminal_width, wants_colour
-        from holdfast.report.verdict import render
+            text = json.dumps(as_json(verdict), indent=1, ensure_ascii=False) + "\n"
+        else:
+            from holdfast.report.text import terminal_width, wants_colour
+            from holdfast.report.verdict import render
 
-        sys.stdout.write(render(verdict, terminal_width(sys.stdout), wants_colour(sys.stdout)))
+            text = render(verdict, terminal_width(sys.stdout), wants_colour(sys.stdout))
+    sys.stdout.write(text)
     return ExitCode.FINE if verdict.went_well else ExitCode.FINDINGS
 
 
@@ -54,7 +58,12 @@ def _experiment(path: Path) -> None:
 
 def _verdict(path: Path) -> Verdict:
     from holdfast.explain import explain, explain_log
+    from holdfast.journal.folder import RunFolder
+    from holdfast.supervise.scheduler import job_watch
 
     if str(path) == "-":
         return explain_log(None)
-    return explain_log(path) if path.exists() and not path.is_dir() else explain(path)
+    if path.exists() and not path.is_dir():
+        return explain_log(path)
+    job_watch.ask_about(RunFolder(path))
+    return explain(path)

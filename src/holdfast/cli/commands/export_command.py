@@ -115,7 +115,7 @@ def _noise(spec: Any) -> list[Any]:
 def _images(found: list[Path], spec: Any, most: int) -> list[Any]:
     """Decoded and upright, a regular sample of those found; with a `spec`, resized to its input as in training."""
     from holdfast.detectors.inference import as_trained
-    from holdfast.pipeline.validation_image import Undecodable
+    from holdfast.pipeline.decode import Undecodable
 
     chosen = [found[index * len(found) // most] for index in range(most)] if len(found) > most else found
     shown = as_trained(spec) if spec else None

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.atomic_write import make_private_folder
+from holdfast.cli import ray_launch
 from holdfast.cli.arguments import (
     PROCESSES,
     RESTARTS,
@@ -17,16 +19,17 @@ from holdfast.cli.arguments import (
     integer,
     positive,
 )
+from holdfast.cli.notifications import add_notify, notifying
 from holdfast.cli.recipes import refuse_missing_data, resolve_recipe
 from holdfast.cli.run_folders import attempts_before, new_run_folder
-from holdfast.cli.verdicts import explain_and_print
+from holdfast.cli.verdicts import print_group_end
 from holdfast.errors import HoldfastError, UsageError, nearest
 from holdfast.journal.folder import RunFolder
 from holdfast.shared_limits import MAX_PROCESSES
 from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
-    from holdfast.launch.group import GroupResult, LocalGroup
+    from holdfast.launch.group import LocalGroup
     from holdfast.settings.recipe import Recipe
 
 TARGETS = ("vertex", "slurm", "kubernetes")
@@ -53,6 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-stall", choices=("report", "stop", "restart"), default="restart",
         help="when a process stalls: report it; stop the run with exit code 124; or restart the group (default)",
     )  # fmt: skip
+    add_notify(parser)
+    parser.add_argument(
+        "--on",
+        choices=("ray",),
+        help="train on the Ray cluster of this machine, one process for each GPU or core",
+    )
+    parser.add_argument(
+        "--least-processes", type=PROCESSES, metavar="N",
+        help="on Ray: continue with fewer processes, but at least N, when nodes are lost (default: wait for others)",
+    )  # fmt: skip
     hosts = parser.add_argument_group("several hosts (detected under SLURM, Kubernetes and Vertex AI)")
     hosts.add_argument(
         "--host", type=integer(0, such_as=0), metavar="I", help="the number of this host, from 0"
@@ -62,7 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     hosts.add_argument("--coordinator", metavar="HOST:PORT", help="the address of the coordinator on host 0")
     add_hidden_alias(hosts, "--conductor", of="--coordinator", metavar="HOST:PORT")
-    hosts.add_argument("--token", help="a secret that all hosts share (default: $HOLDFAST_GROUP_TOKEN)")
+    hosts.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="a file with the secret that all hosts share (or: $HOLDFAST_GROUP_TOKEN)",
+    )
+    hosts.add_argument("--token", help=argparse.SUPPRESS)  # of 0.1: `ps` showed it to everybody
     hosts.add_argument("--join-timeout", metavar="S", type=positive("seconds", such_as="600"), default=600.0,
                        help="seconds to wait for the other hosts (default: 600)")  # fmt: skip
     add_hidden_alias(hosts, "--join-limit", of="--join-timeout", type=positive("seconds", such_as="600"))
@@ -92,6 +110,7 @@ def run(args: argparse.Namespace) -> int:
     if args.words[0] in TARGETS:
         from holdfast.cli import cluster_jobs
 
+        ray_launch.refuse_other_options(args, target=args.words[0])
         return cluster_jobs.run(args)
     if args.words[0] == "view" and len(args.words) == 2:
         return _view(Path(args.words[1]))
@@ -111,17 +130,22 @@ def _train(args: argparse.Namespace) -> int:
     from holdfast.launch import group
     from holdfast.supervise.session import open_folder
 
+    ray_launch.refuse_other_options(args)
     folder, recipe = _run_of(args)
+    if args.on == "ray":
+        return ray_launch.train(args, folder, recipe)
     here = _here(args, folder, recipe)
     refuse_missing_data(recipe, args.words[0], args.overrides)
     open_folder(folder.path)
     for rank in here.ranks:
         own = RunFolder(_folder_of(folder.path, rank))
-        own.path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(own.path)
         settings.store(recipe, own.recipe)
-    outcome = group.run(here, say=print_line)
-    if not here.coordinator:
-        _print_end(outcome, folder)
+    if here.coordinator:  # the host of the coordinator speaks for the group
+        return group.run(here, say=print_line).exit_code
+    with notifying(args.notify, folder):
+        outcome = group.run(here, say=print_line)
+        print_group_end(outcome, folder)
     return outcome.exit_code
 
 
@@ -135,7 +159,7 @@ def _view(folder: Path) -> int:
 
 
 def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> LocalGroup:
-    from holdfast.launch import cluster
+    from holdfast.launch import cluster, group_token
     from holdfast.launch.coordinator import GroupConfig
     from holdfast.launch.group import TRAINER, LocalGroup
 
@@ -144,7 +168,7 @@ def _here(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> LocalG
         os.environ
     )
     count = recipe.hardware.processes
-    token = args.token or os.environ.get("HOLDFAST_GROUP_TOKEN", "")
+    token = group_token.find(args.token, args.token_file, os.environ, needed=spot is not None)
     terms = GroupConfig(
         count=count, token=token, restarts=args.restarts, on_stall=args.on_stall, join_s=args.join_timeout,
         resume=args.resume, first_attempt=attempts_before(folder) + 1,
@@ -177,11 +201,3 @@ def _folder_of(group: Path, rank: int) -> Path:
     from holdfast.journal.group_membership import agent_folder
 
     return agent_folder(group, rank)
-
-
-def _print_end(outcome: GroupResult, folder: RunFolder) -> None:
-    attempts = f" after {outcome.attempts} attempts" if outcome.attempts > 1 else ""
-    print_line(
-        f"holdfast: the group ended with exit code {outcome.exit_code}{attempts}; run folder {folder.path}"
-    )
-    explain_and_print(folder)

@@ -13,6 +13,7 @@ from holdfast.cli.arguments import add_overrides, integer
 from holdfast.cli.lr_suggestion import MIN_STEPS, STEPS, measure, store, stored_at
 from holdfast.cli.recipes import refuse_missing_data, resolve_recipe
 from holdfast.errors import ExitCode
+from holdfast.settings.installed_backend import require_backend
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     recipe = resolve_recipe(args.source, args.overrides)
     refuse_missing_data(recipe, args.source, args.overrides)
+    require_backend(recipe.train.backend)
     found = measure(recipe, steps=args.steps)
     stored = Path(args.source) if args.source.endswith(".toml") else None
     if stored is not None:

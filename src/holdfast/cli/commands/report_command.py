@@ -7,7 +7,9 @@ import shlex
 from pathlib import Path
 
 from holdfast import atomic_write
+from holdfast.cli.damaged_run import reading_run
 from holdfast.errors import AlreadyThere, ExitCode, HoldfastError, PathMissing, of_os
+from holdfast.regular_file import open_regular
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,27 +42,36 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
     from holdfast.report.verdict_json import as_json
 
     folder = RunFolder(run_folder)
-    verdict = as_json(explain(run_folder))
-    told = story.read_timeline(folder)
-    if redact:
-        verdict, told = redacting.verdict(verdict, told.host), redacting.story(told)
+    with reading_run(run_folder):
+        verdict = as_json(explain(run_folder))
+        told = story.read_timeline(folder)
+        if redact:
+            verdict, told = redacting.verdict(verdict, told.host), redacting.story(told)
+        page = html.render(told, verdict)
     own = folder.path / "report-redacted.html" if redact else folder.report
     target = output / own.name if output is not None and output.is_dir() else output or own
-    if output is not None and target.exists() and b"Holdfast</title>" not in target.read_bytes()[:4000]:
+    if output is not None and target.exists() and not _is_report(target):
         raise AlreadyThere(
             "the file exists and is not a Holdfast report",
             where=target,
             change="choose another name, or remove it",
         )
-    page = html.render(told, verdict)
     try:
         atomic_write.write_text(target, page, errors="backslashreplace")
     except OSError as error:
-        raise _not_written(error, target) from error
+        raise _not_written(error, target, run_folder) from error
     return target
 
 
-def _not_written(error: OSError, target: Path) -> HoldfastError:
+def _is_report(path: Path) -> bool:
+    try:
+        with open_regular(path) as file:
+            return b"Holdfast</title>" in file.read(4000)
+    except OSError:
+        return False
+
+
+def _not_written(error: OSError, target: Path, run_folder: Path) -> HoldfastError:
     folder = target.absolute().parent
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return PathMissing(
@@ -68,4 +79,7 @@ def _not_written(error: OSError, target: Path) -> HoldfastError:
             where=folder,
             change=f"mkdir -p {shlex.quote(str(folder))}",
         )
-    return of_os(OSError(error.errno, error.strerror, str(target)))
+    said = of_os(OSError(error.errno, error.strerror, str(target)))
+    elsewhere = f"holdfast report {shlex.quote(str(run_folder))} --output report.html   writes it here"
+    said.change = (elsewhere, *said.advised)
+    return said

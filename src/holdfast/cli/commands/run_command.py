@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.arguments import RESTARTS, positive
+from holdfast.cli.notifications import add_notify, notifying
 from holdfast.cli.verdicts import explain_and_print
 from holdfast.errors import UsageError
 from holdfast.journal.folder import RunFolder
 from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
-    from holdfast.supervise.session import RunOptions
+    from holdfast.supervise.session import RunOptions, RunResult
 
 #: TensorFlow's and JAX's own switches for allocating GPU memory on demand.
 GPU_GROWTH = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
@@ -46,21 +49,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let TensorFlow and JAX allocate GPU memory on demand, instead of most of it at the start",
     )
+    add_notify(parser)
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command to watch, after --"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.supervise import end_summary, session
+    from holdfast.supervise import session
 
     orders = _orders(args)
     if args.gpu_growth:
         os.environ.update(GPU_GROWTH)  # the frameworks read it when they start
-    finished = session.SupervisedRun(orders, print_line=print_line).run()
-    print_line(end_summary.render(finished.summary))
-    explain_and_print(RunFolder(orders.run_dir))
+    folder, finished = RunFolder(orders.run_dir), None
+    try:
+        with notifying(args.notify, folder):
+            finished = session.SupervisedRun(orders, print_line=print_line).run()
+            _print_end(finished, orders.run_dir)
+    except (Exception, KeyboardInterrupt):
+        if finished is None:
+            raise
     return finished.exit_code
+
+
+def _print_end(finished: RunResult, folder: Path) -> None:
+    """The command has ended, and its exit code is ours: nothing here may raise, and a signal only ends the printing."""
+    from holdfast.supervise import end_summary
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(Exception, KeyboardInterrupt):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, interrupt)
+        print_line(end_summary.render(finished.summary))
+        explain_and_print(RunFolder(folder), recorded=finished.recorded)
 
 
 def _orders(args: argparse.Namespace) -> RunOptions:

@@ -11,6 +11,7 @@ import time
 from holdfast.cli.arguments import add_hidden_alias, integer
 from holdfast.cli.run_folders import folder_of_runs
 from holdfast.errors import ExitCode
+from holdfast.terminal_text import write_control
 
 _UNWATCHED_EVERY_S = 5.0  # every process of the machine is looked at
 
@@ -55,14 +56,20 @@ def run(args: argparse.Namespace) -> int:
             lines = [known.of(one) for one in overview.find(root)[: args.limit]]
             text = table.render(lines, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
             shown_lines = _with_unwatched(text, unwatched.latest).splitlines()[:room]
-            # Overwritten in place: clearing first would flicker.
-            body = "".join(
-                f"{line}\x1b[K\n" for line in [*shown_lines, "", "updated every second; Ctrl-C exits"]
-            )
-            print(f"\x1b[H{body}\x1b[J", end="", flush=True)
+            _overwrite([*shown_lines, "", "updated every second; Ctrl-C exits"])
             time.sleep(1.0)
     print()
     return ExitCode.FINE
+
+
+def _overwrite(lines: list[str]) -> None:
+    """In place: clearing first would flicker."""
+    write_control(sys.stdout, "\x1b[H")
+    for line in lines:
+        print(line, end="")
+        write_control(sys.stdout, "\x1b[K\n")
+    write_control(sys.stdout, "\x1b[J")
+    sys.stdout.flush()
 
 
 def _unwatched() -> list[str]:

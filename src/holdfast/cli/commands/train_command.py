@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.arguments import RESTARTS, add_overrides, add_run_folder
-from holdfast.cli.recipes import absolute_override, refuse_missing_data, resolve_recipe
+from holdfast.cli.notifications import add_notify, notifying
+from holdfast.cli.recipes import absolute_override, download_weights, refuse_missing_data, resolve_recipe
 from holdfast.cli.run_folders import attempts_before, new_run_folder
 from holdfast.cli.verdicts import explain_and_print
 from holdfast.errors import NotARun, UsageError
 from holdfast.journal.folder import RunFolder
+from holdfast.settings.installed_backend import require_backend
 from holdfast.stderr import print_line
 
 if TYPE_CHECKING:
@@ -40,15 +42,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="report",
         help="on a stall: report it (default); stop the run with exit code 124; or restart the trainer",
     )
+    add_notify(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from holdfast import settings
     from holdfast.supervise import end_summary, session
+    from holdfast.train.checkpoint.checkpoint_files import committed
 
     folder, recipe = _resumed_run(args) if args.resume else _new_run(args)
     _refuse_group(recipe)
-    refuse_missing_data(recipe, args.source or folder.recipe, args.overrides)
+    begun = args.resume and (bool(committed(folder.checkpoints)) or recipe.hardware.copy_to is not None)
+    refuse_missing_data(recipe, args.source or folder.recipe, args.overrides, weights=not begun)
+    require_backend(recipe.train.backend)
+    if not begun:  # a checkpoint has all weights
+        download_weights(recipe)
     session.open_folder(folder.path)
     before = settings.read(folder.recipe) if args.resume else None
     settings.store(recipe, folder.recipe)
@@ -64,17 +72,18 @@ def run(args: argparse.Namespace) -> int:
         command=command, run_dir=folder.path, restarts=args.restarts, watch="train", on_stall=args.on_stall,
         first_attempt=attempts_before(folder) + 1, final_codes=FINAL_CODES,
     )  # fmt: skip
-    finished = session.SupervisedRun(orders, print_line=print_line).run()
-    if (
-        before is not None
-        and finished.exit_code in FINAL_CODES
-        and not _started_training(folder, orders.first_attempt)
-    ):
-        settings.store(before, folder.recipe)  # the trainer refused the changes before it started
-    print_line(end_summary.render(finished.summary))
-    if finished.exit_code and (saved := how_to_resume(folder, finished.exit_code)):
-        print_line(saved)
-    explain_and_print(folder)
+    with notifying(args.notify, folder):
+        finished = session.SupervisedRun(orders, print_line=print_line).run()
+        if (
+            before is not None
+            and finished.exit_code in FINAL_CODES
+            and not _started_training(folder, orders.first_attempt)
+        ):
+            settings.store(before, folder.recipe)  # the trainer refused the changes before it started
+        print_line(end_summary.render(finished.summary))
+        if finished.exit_code and (saved := how_to_resume(folder, finished.exit_code)):
+            print_line(saved)
+        explain_and_print(folder, recorded=finished.recorded)
     return finished.exit_code
 
 

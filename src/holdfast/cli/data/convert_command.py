@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from holdfast.cli.arguments import PROCESSES, integer
+from holdfast.cli.arguments import add_workers, integer
 from holdfast.cli.data.dataset_arguments import (
     add_destination,
     add_reading_options,
     add_source,
     run_and_print,
 )
+from holdfast.data.formats import WRITABLE_FORMATS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     add_destination(parser)
-    parser.add_argument("--to", required=True, metavar="FORMAT", help="coco, voc, yolo or tfrecord")
+    parser.add_argument("--to", required=True, choices=WRITABLE_FORMATS, help="the format to write")
     parser.add_argument("--annotations-only", action="store_true", help="do not copy the images")
     parser.add_argument(
         "--shards",
@@ -25,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="TFRecord shards per split (default: by size)",
     )
-    parser.add_argument(
-        "--processes", type=PROCESSES, metavar="N", help="processes that write shards (default: all cores)"
-    )
+    add_workers(parser, "what reads annotations and writes shards", alias=True)
     add_reading_options(parser)
 
 
@@ -37,10 +36,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _convert(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.checking.check_text import in_a_line
+    from holdfast.data.workers import worker_choice
     from holdfast.data.writing.convert import ConvertOptions, convert
 
-    options = ConvertOptions(args.overwrite, args.annotations_only, args.shards, processes=args.processes)
-    converted = convert(args.source, args.destination, args.to, format=args.format, options=options)
+    processes = args.workers.count if args.workers else None
+    options = ConvertOptions(args.overwrite, args.annotations_only, args.shards, processes=processes)
+    with worker_choice.using(args.workers, reads=[args.source]):
+        converted = convert(args.source, args.destination, args.to, format=args.format, options=options)
     dataset = converted.dataset
     result = {
         "source": args.source,

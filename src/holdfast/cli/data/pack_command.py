@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.arguments import INPUT_SIDE
+from holdfast.cli.arguments import INPUT_SIDE, add_workers
 from holdfast.cli.recipes import resolve_recipe
 from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import ExitCode
+
+if TYPE_CHECKING:
+    from holdfast.settings.recipe import Recipe
 
 UNITS = {
     "": 1,
@@ -43,22 +46,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget", default="20GiB", metavar="BYTES", help="the largest size of the pack (default: 20GiB)"
     )
+    add_workers(parser, "what makes the copies")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    from holdfast.pipeline import dataset_columns, pack, packing
+    from holdfast.data.workers import worker_choice
     from holdfast.train import dataset_setup
 
     # The recipe that `holdfast train` resolves, so that training finds this pack.
     recipe = resolve_recipe(args.source, [f"model.input={args.size}"] if args.size else [])
     folder = Path(args.cache) if args.cache else dataset_setup.pack_folder()
+    reads = [path for path in (recipe.data.train, recipe.data.validation) if path]
+    with worker_choice.using(args.workers, reads=reads):
+        return _pack(args, recipe, folder)
+
+
+def _pack(args: argparse.Namespace, recipe: Recipe, folder: Path) -> int:
+    from holdfast.data.workers import worker_choice
+    from holdfast.pipeline import dataset_columns, pack, packing
+    from holdfast.train import dataset_setup
+
     with notice_if_slow(f"reading {recipe.data.train}"):
-        data = dataset_columns.columns_of(dataset_setup.load_splits(recipe).train)
+        parts = dataset_setup.load_splits(recipe, near=not worker_choice.current().on_ray)
+        data = dataset_columns.columns_of(parts.train)
     made_to = dataset_setup.build_feed(recipe)
     job = pack.plan_pack(data, made_to, bytes_of(args.budget))
     with notice_if_slow(f"making small copies of {len(job.items)} images in {folder}"):
-        made = packing.make_pack(job, folder, progress=_show)
+        made = packing.make_pack(job, folder, progress=_show, workers=args.workers)
     packed = pack.read(made) if made else None
     result = {
         "folder": str(made) if made else None,
@@ -106,8 +121,11 @@ def _text(result: dict[str, Any]) -> str:
 def _show(done: int, of: int) -> None:
     import sys
 
+    from holdfast.terminal_text import write_control
+
     if sys.stderr.isatty():
-        print(f"\rpacked {done} of {of}", end="\n" if done == of else "", file=sys.stderr, flush=True)
+        write_control(sys.stderr, "\r")
+        print(f"packed {done} of {of}", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
 
 def bytes_of(text: str) -> int:

@@ -6,20 +6,23 @@ import argparse
 from collections import Counter
 from typing import Any
 
+from holdfast.cli.arguments import add_workers
 from holdfast.cli.data.dataset_arguments import (
     add_destination,
     add_reading_options,
     add_source,
     run_and_print,
 )
+from holdfast.data.formats import WRITABLE_FORMATS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     add_destination(parser)
     parser.add_argument(
-        "--to", metavar="FORMAT", help="coco, voc, yolo or tfrecord (default: the format of the source)"
+        "--to", choices=WRITABLE_FORMATS, help="the format to write (default: that of the source)"
     )
+    add_workers(parser, "what decodes the images")
     add_reading_options(parser)
 
 
@@ -29,9 +32,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _repair(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from holdfast.data.checking.check_text import in_a_line
+    from holdfast.data.workers import worker_choice
     from holdfast.data.writing.repair import CHANGES, repair
 
-    repaired = repair(args.source, args.destination, to=args.to, format=args.format, overwrite=args.overwrite)
+    with worker_choice.using(args.workers, reads=[args.source]):
+        repaired = repair(
+            args.source, args.destination, to=args.to, format=args.format, overwrite=args.overwrite
+        )
     images, boxes = len(repaired.dataset.records), repaired.dataset.boxes
     counted = Counter((change.done, change.what, change.reason) for change in repaired.changes)
     rows = [

@@ -1,1 +1,1 @@
-"""What `holdfast demo` needs: failures to inject, and a filter for its standard error."""
+"""`holdfast demo`, and the failures that it injects."""

@@ -42,7 +42,8 @@ def _finding(finding: DataFinding, *, colour: bool) -> list[str]:
     lines = [f"{painted}: {KINDS[finding.slug].title} ({finding.count})"]
     shown = finding.places if finding.severity != "note" else finding.places[:2]
     for number, place in enumerate(shown):
-        lines.append(f"  {'found' if number == 0 else '':<7} {place.file}")
+        if number == 0 or place.file != shown[number - 1].file:  # named once for all that is wrong in it
+            lines.append(f"  {'found' if number == 0 else '':<7} {place.file}")
         lines.append(f"          {place.detail}")
     if finding.count > len(shown) and len(finding.places) > 1:
         lines.append(f"          … {finding.count - len(shown)} more")

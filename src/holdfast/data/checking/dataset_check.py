@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any
 from holdfast.data import outside
 from holdfast.data.checking.statistics import DatasetStatistics, file_of_record
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source, SourceEntry
-from holdfast.data.files import process_pool, splits
+from holdfast.data.files import filesystem, process_pool, splits
 from holdfast.data.files.file_index import FileIndex, stem_of
 from holdfast.data.files.progress_bar import tracked
 from holdfast.data.findings import RANK, DataFinding, Tally
@@ -27,6 +28,8 @@ from holdfast.data.images.image_rules import (
 from holdfast.data.reading import detect_format
 from holdfast.data.reading.compare_sources import AnnotationComparison, compare
 from holdfast.data.records import Record
+from holdfast.data.workers import worker_choice
+from holdfast.data.workers.shard_results import ShardResults
 
 _CACHE_BATCH = 500
 
@@ -48,12 +51,17 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         return {
+            "schema": SCHEMA,
             "path": self.path,
             "images": self.images,
             "boxes": self.boxes,
             "classes": list(self.classes),
             "findings": [finding.as_json() for finding in self.findings],
         }
+
+
+#: Of `check --json`. It grows when a key changes its meaning or goes; new keys do not change it (docs/api.md).
+SCHEMA = "holdfast.check/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,10 @@ def check_entries(
     source: Source, *, use_cache: bool = True, processes: int | None = None, what: str = "checking"
 ) -> Iterator[CheckedEntry]:
     """Every entry parsed and its image decoded, on all cores; then the images that no entry names."""
-    file = cache_file(source.path) if use_cache else None
+    # On a cluster the cache of this machine is not there; finished shards are kept instead.
+    on_ray = worker_choice.current().on_ray
+    file = cache_file(source.path) if use_cache and not on_ray else None
+    results = ShardResults(f"check {named_source(source)}", _files_of) if on_ray and use_cache else None
     cache = ImageFactsCache(file, write=True) if file else None
     unnamed = set(source.folder_images)
     listing = getattr(source, "listing", None)
@@ -153,10 +164,10 @@ def check_entries(
     try:
         for negatives in (False, True):
             entries = source.negatives(sorted(unnamed)) if negatives else source.entries()
-            results = process_pool.run(
-                _check_entry, (source, file), entries, crashed=_crashed, workers=processes
+            found = process_pool.run(
+                _check_entry, (source, file), entries, crashed=_crashed, workers=processes, results=results
             )
-            for looked in tracked(results, what, len(unnamed) or None):
+            for looked in tracked(found, what, len(unnamed) or None):
                 if looked.parsed.record is not None:
                     unnamed.discard(looked.parsed.record.image.path.removeprefix(root))
                 else:
@@ -176,6 +187,20 @@ def check_entries(
         if cache:
             cache.put(fresh)
             cache.close()
+
+
+def _files_of(looked: CheckedEntry) -> list[str]:
+    """The files that an answer was made from."""
+    record = looked.parsed.record
+    if record is None:
+        return [problem.file for problem in looked.parsed.problems]
+    return [record.image.path, record.source]
+
+
+def named_source(source: Source) -> str:
+    """What the answers depend on besides the entry."""
+    where = source.path if filesystem.is_url(source.path) else os.path.abspath(source.path)
+    return f"{source.format} {where} {sorted(source.class_ids().items())} {filesystem.size_and_time(where)}"
 
 
 def _noted_as_negative(looked: CheckedEntry) -> CheckedEntry:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import hashlib
 import os
 import shutil
@@ -17,9 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from holdfast import atomic_write
 from holdfast.data.files import filesystem as files_filesystem
-from holdfast.data.images.facts_cache import cache_folder
 from holdfast.errors import DiskFull, FileError, PathMissing, PermissionRefused
+from holdfast.host.cache_folder import cache_folder
 
 T = TypeVar("T")
 TRIES = 4
@@ -188,6 +190,7 @@ def local_copy(path: str, say: Callable[[str], None] = lambda text: None) -> str
     if not files:
         raise PathMissing("there is nothing at this address of the bucket", where=path)
     folder = cache_folder() / "near" / hashlib.sha256(root.encode()).hexdigest()[:16]
+    _note_origin(folder, root)
     missing = {name: about for name, about in files.items() if not _is_current(folder / name, about)}
     _require_space(folder, sum(int(about["size"]) for about in missing.values()), path)
     if missing:
@@ -196,6 +199,30 @@ def local_copy(path: str, say: Callable[[str], None] = lambda text: None) -> str
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda name: download_file(f"{root}/{name}", folder / name), missing))
     return str(folder / rest) if rest else str(folder)
+
+
+def _note_origin(folder: Path, root: str) -> None:
+    note = folder.with_name(f"{folder.name}.url")
+    if not note.exists():
+        note.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write.write_text(note, root)
+
+
+def origin(path: str) -> str | None:
+    """The URL of a file of a local copy; None for any other file."""
+    near = f"{cache_folder() / 'near'}/"
+    if not path.startswith(near):
+        return None
+    copy, _, name = path.removeprefix(near).partition("/")
+    root = _noted_root(f"{near}{copy}.url")
+    return f"{root}/{name}" if root else None
+
+
+@functools.lru_cache(maxsize=64)
+def _noted_root(note: str) -> str:
+    with contextlib.suppress(OSError):
+        return Path(note).read_text()
+    return ""
 
 
 def _root_of(path: str) -> tuple[str, str]:

@@ -16,7 +16,18 @@ from holdfast.errors import UnknownFormat
 IMAGE_SUFFIXES = frozenset(
     (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 )
-_DATASET_SUFFIXES = IMAGE_SUFFIXES | {".xml", ".txt", ".json", ".csv", ".tsv", ".yaml", ".yml", ".pbtxt"}
+_DATASET_SUFFIXES = IMAGE_SUFFIXES | {
+    ".xml",
+    ".txt",
+    ".json",
+    ".csv",
+    ".tsv",
+    ".yaml",
+    ".yml",
+    ".pbtxt",
+    ".parquet",
+}
+IMAGE_FOLDERS = ("images", "image", "imgs", "img", "jpegimages")
 LOOK_AFTER = 100_000  # files: a second's walk
 _MASKS = re.compile(r"/(segmentation(class|object)\w*|trimaps|masks)/", re.IGNORECASE)
 

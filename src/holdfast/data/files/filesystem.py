@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import shlex
@@ -12,6 +13,7 @@ from typing import IO, Any
 
 from holdfast import atomic_write
 from holdfast.errors import FileError, NotAFile, PathMissing, PermissionRefused, needs
+from holdfast.regular_file import open_regular
 
 
 def is_url(path: str) -> bool:
@@ -45,7 +47,7 @@ def open_binary(path: str) -> IO[bytes]:
             filesystem, inner = _filesystem(path)
             handle: IO[bytes] = filesystem.open(inner, "rb")
             return handle
-        return open(path, "rb")
+        return open_regular(path)  # a FIFO or a device among the files of a dataset is an error, not a wait
     except OSError as error:
         raise as_file_error(error, path) from None
 
@@ -57,6 +59,8 @@ def as_file_error(error: OSError, path: str) -> FileError:
         return NotAFile("a file was expected here, and this is a folder", where=path)
     if isinstance(error, PermissionError):
         return PermissionRefused("this user may not read the file", where=path, change=f"chmod +r {path!r}")
+    if error.errno == errno.EINVAL and "not a regular file" in (error.strerror or ""):
+        return NotAFile(f"a file was expected here: {error.strerror}", where=path)
     return FileError("the storage gave an error", where=path, found=str(error))
 
 
@@ -110,6 +114,17 @@ def is_folder(path: str) -> bool:
     return os.path.isdir(path)
 
 
+def size(path: str) -> int | None:
+    """In bytes; None of what is not there."""
+    try:
+        if is_url(path):
+            filesystem, inner = _filesystem(path)
+            return int(filesystem.size(inner) or 0)
+        return os.stat(path).st_size
+    except OSError:
+        return None
+
+
 def size_and_time(path: str) -> tuple[int, int] | None:
     """Size and time of last change (ns), the cache's key; None where the storage gives no time."""
     if is_url(path):
@@ -153,7 +168,7 @@ def walk(folder: str) -> Iterator[str]:
     for here, folders, files in os.walk(folder, followlinks=True, onerror=_raise_refused):
         # Images are often linked in from another disk; a link that leads back up is followed once.
         status = os.stat(here)
-        if (status.st_dev, status.st_ino) in seen or os.path.abspath(here) in _OF_THE_KERNEL:
+        if (status.st_dev, status.st_ino) in seen or os.path.realpath(here) in _OF_THE_KERNEL:
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))

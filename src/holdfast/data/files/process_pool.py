@@ -15,16 +15,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.host import procfs
+from holdfast.data.workers import worker_choice
+from holdfast.data.workers.memory_limit import limit_memory
+
+if TYPE_CHECKING:
+    from holdfast.data.workers.shard_results import ShardResults
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 CHUNK = 32
-MEMORY_BYTES = 3 << 30  # address space of one worker: a decoded image of 200 megapixels, twice, and the rest
 
 _shared: Any = None
 _function: Any = None
@@ -38,16 +42,30 @@ def run(
     crashed: Callable[[Item], Result],
     workers: int | None = None,
     chunk: int = CHUNK,
+    memory_limit: bool = True,
+    results: ShardResults | None = None,
 ) -> Iterator[Result]:
     """`function(shared, item)` for every item, in the order of the items.
 
-    `crashed(item)` is the result for an item whose process died. `shared` travels once a worker.
+    `crashed(item)` is the result for an item whose process died. `shared` travels once a worker. Where a Ray cluster
+    was chosen it works there, and with `results` a job that was killed continues.
     """
-    count = workers or available_cores()
+    chosen = worker_choice.current()
+    if chosen.on_ray:
+        from holdfast.data.workers import ray_tasks
+
+        yield from ray_tasks.run(
+            function, shared, items, crashed=crashed, chunk=chunk, limit_memory=memory_limit, results=results
+        )
+        return
+    count = workers or chosen.count or available_cores()
+    if not memory_limit:
+        shared = Unlimited(shared)
     try:
         pool = _pool(function, shared, count)
     except (NotImplementedError, ImportError, OSError):  # no semaphores, as in some sandboxes
-        yield from (function(shared, item) for item in items)
+        bare = shared.shared if isinstance(shared, Unlimited) else shared
+        yield from (function(bare, item) for item in items)
         return
     chunks = _chunks(iter(items), chunk)
     waiting: deque[tuple[list[Item], Future[list[Result]]]] = deque()
@@ -105,24 +123,20 @@ def _pool(function: Any, shared: Any, count: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(count, _context(), initializer=_start, initargs=(function, shared))
 
 
+@dataclass(frozen=True, slots=True)
+class Unlimited:
+    """What is shared by workers whose memory is not limited: those that load a framework."""
+
+    shared: Any
+
+
 def _start(function: Any, shared: Any) -> None:
     global _function, _shared
+    if isinstance(shared, Unlimited):
+        _function, _shared = function, shared.shared
+        return
     _function, _shared = function, shared
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        used = _address_space()
-        wanted = used + MEMORY_BYTES
-        if soft == resource.RLIM_INFINITY or wanted < soft:
-            resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-
-
-def _address_space() -> int:
-    own = procfs.stat(os.getpid())
-    if own is None:
-        raise OSError("/proc is not mounted")
-    return own.virtual_bytes
+    limit_memory()
 
 
 def _work(part: list[Any]) -> list[Any]:

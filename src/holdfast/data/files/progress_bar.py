@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO, TypeVar
 
+from holdfast.terminal_text import write_control
+
 Item = TypeVar("Item")
 EVERY_S = 0.1
 
@@ -33,10 +35,11 @@ def tracked(
             now = clock()
             if now - last >= EVERY_S:
                 last = now
-                out.write("\r\x1b[K" + line(what, count, total, now - started))
+                write_control(out, "\r\x1b[K")
+                out.write(line(what, count, total, now - started))
                 out.flush()
     finally:
-        out.write("\r\x1b[K")
+        write_control(out, "\r\x1b[K")
         out.flush()
 
 

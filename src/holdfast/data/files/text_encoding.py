@@ -6,6 +6,9 @@ import codecs
 import io
 from typing import IO
 
+from holdfast.errors import UnreadableAnnotation
+
+LARGEST_UTF16_BYTES = 1 << 30
 DAMAGED = "\ufffd"  # what a byte that is not UTF-8 becomes
 
 
@@ -38,4 +41,9 @@ def utf8_stream(handle: IO[bytes]) -> IO[bytes]:
     """The file as UTF-8; one in UTF-16 is held in memory, and nobody saves gigabytes that way."""
     head = handle.read(64)
     handle.seek(0)
-    return handle if name_of(head) == "utf-8-sig" else io.BytesIO(as_utf8(handle.read()))
+    if name_of(head) == "utf-8-sig":
+        return handle
+    data = handle.read(LARGEST_UTF16_BYTES + 1)
+    if len(data) > LARGEST_UTF16_BYTES:
+        raise UnreadableAnnotation(f"the file is in UTF-16, and larger than {LARGEST_UTF16_BYTES >> 20} MiB")
+    return io.BytesIO(as_utf8(data))

@@ -51,6 +51,42 @@ def _csv(listing: FileIndex, label_maps: list[str]) -> Source | None:
     return csv.open_folder(listing)
 
 
+def _open_images(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import open_images
+
+    return open_images.open_folder(listing)
+
+
+def _cvat(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import cvat
+
+    return cvat.open_folder(listing)
+
+
+def _label_studio(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import label_studio
+
+    return label_studio.open_folder(listing)
+
+
+def _via(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import via
+
+    return via.open_folder(listing)
+
+
+def _datumaro(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import datumaro
+
+    return datumaro.open_folder(listing)
+
+
+def _parquet(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import parquet
+
+    return parquet.open_folder(listing)
+
+
 #: How to open a folder in each format; None where it holds none of it. In the order of trust in one folder.
 FORMATS: dict[str, Callable[[FileIndex, list[str]], Source | None]] = {
     "coco": _coco,
@@ -58,5 +94,14 @@ FORMATS: dict[str, Callable[[FileIndex, list[str]], Source | None]] = {
     "labelme": _labelme,
     "yolo": _yolo,
     "tfrecord": _tfrecord,
+    "cvat": _cvat,
+    "label-studio": _label_studio,
+    "via": _via,
+    "datumaro": _datumaro,
+    "parquet": _parquet,
+    "open-images": _open_images,
     "csv": _csv,
 }
+
+#: Those that are written too.
+WRITABLE_FORMATS = ("coco", "voc", "yolo", "tfrecord")

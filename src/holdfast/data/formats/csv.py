@@ -9,7 +9,7 @@ import csv
 import io
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
@@ -24,20 +24,23 @@ from holdfast.data.files.file_index import (
 )
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size, snap
 from holdfast.data.files.splits import split_in_name, split_in_path
-from holdfast.data.formats.csv_columns import (
+from holdfast.data.images.image_file import upright_size
+from holdfast.data.records import Box, ImageRef, Record
+from holdfast.data.tables.csv_columns import (
     CsvColumns,
     NotABox,
     from_header,
     headerless,
     holds_boxes,
+    is_open_images,
     unquoted,
 )
-from holdfast.data.formats.csv_file import CsvFile, with_inferred_units
-from holdfast.data.formats.csv_lists import is_list, parse_boxes
-from holdfast.data.formats.csv_units import are_fractions, are_percent, count_from_one
-from holdfast.data.images.image_file import upright_size
-from holdfast.data.records import Box, ImageRef, Record
+from holdfast.data.tables.csv_file import CsvFile, with_inferred_units
+from holdfast.data.tables.csv_lists import is_list, parse_boxes
+from holdfast.data.tables.csv_units import are_fractions, are_percent, count_from_one
 from holdfast.errors import HoldfastError, UnreadableAnnotation
+
+LONGEST_LINE = 64 << 20  # characters; a row may have all boxes of an image in one field
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,11 @@ class CsvSource:
 
 def open_folder(listing: FileIndex) -> CsvSource | None:
     """The tables of boxes of a folder; None when it has none."""
-    names = [name for name in listing.with_suffix(".csv", ".tsv") if columns_of(listing.path(name))]
+
+    found = {name: columns_of(listing.path(name)) for name in listing.with_suffix(".csv", ".tsv")}
+    names = [
+        name for name, columns in found.items() if columns is not None and not is_open_images(columns[0])
+    ]
     return open_source(listing, names, listing.root) if names else None
 
 
@@ -122,7 +129,7 @@ def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
     for name in names:
         try:
             file = with_inferred_units(read_file(listing, name), listing, finder)
-            files.append(replace(file, classes=_described(file.classes, listing)))
+            files.append(replace(file, classes=described(file.classes, listing)))
         except UnreadableAnnotation as error:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
             if len(names) == 1:
@@ -131,7 +138,7 @@ def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
     return CsvSource(path, listing, finder, tuple(files), tuple(noted))
 
 
-def _described(classes: list[str], listing: FileIndex) -> list[str]:
+def described(classes: list[str], listing: FileIndex) -> list[str]:
     """Open Images' codes by the names that class-descriptions*.csv gives them: /m/01yrx is a cat."""
     if not any(name.startswith(("/m/", "/g/")) for name in classes):
         return classes
@@ -172,12 +179,13 @@ def _before_table(head: str) -> int:
     return next(table, len(lines))
 
 
-def read_file(listing: FileIndex, name: str) -> CsvFile:
+def read_file(listing: FileIndex, name: str, *, wanted: Callable[[str], bool] | None = None) -> CsvFile:
+    """One table; `wanted` leaves out rows of other images before anything is kept of them."""
     path = listing.path(name)
     found = columns_of(path)
     if found is None:
         raise UnreadableAnnotation("the columns of this CSV are not those of a table of boxes", where=path)
-    reading = _Reading(path, found[0], split_in_name(name) or split_in_path(name))
+    reading = _Reading(path, found[0], split_in_name(name) or split_in_path(name), wanted)
     with filesystem.open_binary(path) as handle:
         head = handle.read(4096)
         written_in = text_encoding.name_of(head[:64])
@@ -185,7 +193,7 @@ def read_file(listing: FileIndex, name: str) -> CsvFile:
         handle.seek(0)
         text = io.TextIOWrapper(handle, written_in, "replace", newline="")
         try:
-            for position, row in enumerate(csv.reader(text, delimiter=found[1])):
+            for position, row in enumerate(csv.reader(_lines(text, path), delimiter=found[1])):
                 if position > before or (position == before and not found[0].has_header):
                     reading.take(row, position + 1)
         except csv.Error as error:
@@ -195,9 +203,22 @@ def read_file(listing: FileIndex, name: str) -> CsvFile:
     return reading.finished(name)
 
 
+def _lines(text: io.TextIOWrapper, path: str) -> Iterator[str]:
+    """Python's own iteration would take a file of zeros as one line."""
+    while line := text.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise UnreadableAnnotation(
+                f"a line of the CSV is longer than {LONGEST_LINE >> 20} MiB", where=path
+            )
+        yield line
+
+
 class _Reading:
-    def __init__(self, path: str, columns: CsvColumns, split: str | None) -> None:
+    def __init__(
+        self, path: str, columns: CsvColumns, split: str | None, wanted: Callable[[str], bool] | None
+    ) -> None:
         self.path = path
+        self.wanted = wanted
         self.columns = columns
         self.split = split
         self.images: list[tuple[str, str | None, int | None, int | None]] = []
@@ -210,7 +231,7 @@ class _Reading:
         self.bare_numbers = False  # boxes of which it is not said whether they are two corners
         self.percent = columns.percent
         self.unread: dict[int, set[str]] = {column: set() for column in columns.unread}
-        if columns.odd_order:
+        if columns.odd_order and not is_open_images(columns):  # there it is the usual one
             self.problems.add(
                 "unusual-column-order", f"the corners come as {columns.odd_order}; read by name"
             )
@@ -222,6 +243,8 @@ class _Reading:
         name = unquoted(columns.text(row, columns.file)).strip()
         if not name:
             self.problems.add("unreadable-annotation", f"line {line}: no image is named")
+            return
+        if self.wanted is not None and not self.wanted(name):
             return
         split = columns.text(row, columns.split).strip().lower() or self.split
         owner = self._image(name, split, row)

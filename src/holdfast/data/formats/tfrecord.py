@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
 from holdfast.data.files import filesystem
-from holdfast.data.files.file_index import FileIndex, siblings, suffix_of
+from holdfast.data.files.file_index import FileIndex, portable, siblings, suffix_of
 from holdfast.data.files.parse_numbers import snap
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.formats import label_map
 from holdfast.data.formats.tf_example import Example, IsASequence, NotAnExample, parse_example
 from holdfast.data.formats.tfrecord_framing import BrokenFrame, RecordFrame, frames, looks_framed, read_frame
-from holdfast.data.images.image_file import HEADER_BYTES, ImageFacts, header_of
+from holdfast.data.formats.tfrecord_images import ImagesBeside, images_beside, names_in
+from holdfast.data.images.image_file import HEADER_BYTES, ImageFacts, header, header_of
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
@@ -40,6 +41,7 @@ class TfrecordSource:
     off_by_one: bool = False  # all numbers differ from the label map's by the same one
     format: str = "tfrecord"
     relative: bool = True
+    beside: ImagesBeside | None = None  # the images, where the records do not hold them
     folder_images: tuple[str, ...] = ()
 
     def entries(self) -> Iterator[SourceEntry]:
@@ -79,6 +81,8 @@ class TfrecordSource:
 
     def _record(self, example: Example, shard: str, entry: SourceEntry) -> ParsedEntry:
         encoded = example.slices("image/encoded")
+        if not encoded and self.beside is not None:
+            return self._beside(example, shard, entry, self.beside)
         if not encoded:
             keys = ", ".join(sorted(example.features)[:6]) or "no features at all"
             return _unreadable(shard, entry, f"it has no image/encoded; it has {keys}")
@@ -99,6 +103,24 @@ class TfrecordSource:
         said = max(len(example.features.get(_BOX + key, ())) for key in ("xmin", "ymin", "xmax", "ymax"))
         frame = "" if facts is None else "upright" if size == facts.upright_size else "stored"
         record = Record(identity, name, image, tuple(boxes), split, where, frame)
+        return ParsedEntry(record, tuple(problems), said - len(boxes))
+
+    def _beside(self, example: Example, shard: str, entry: SourceEntry, beside: ImagesBeside) -> ParsedEntry:
+        declared = _first(example, "image/width"), _first(example, "image/height")
+        image = beside.find(example, entry.key, declared)
+        if image is None:
+            return _unreadable(shard, entry, "it has no image/encoded, and names no image file")
+        name = names_in(example)[0]
+        facts = header(image)
+        size = _frame_size(declared, facts)
+        boxes, problems = self._boxes(example, size, f"{shard}, record {entry.position} ({name})")
+        said = max(len(example.features.get(_BOX + key, ())) for key in ("xmin", "ymin", "xmax", "ymax"))
+        frame = "" if facts is None else "upright" if size == facts.upright_size else "stored"
+        identity = example.text("image/source_id") or name
+        split = example.text("image/split") or entry.split
+        record = Record(
+            identity, portable(name), image, tuple(boxes), split, f"{shard}, record {entry.position}", frame
+        )
         return ParsedEntry(record, tuple(problems), said - len(boxes))
 
     def _boxes(
@@ -233,7 +255,8 @@ def _flags(example: Example, *keys: str) -> set[int]:
 
 
 def is_shard_name(name: str) -> bool:
-    return suffix_of(name) in SUFFIXES or _SHARD.search(name) is not None
+    suffix = suffix_of(name)  # the Hugging Face Hub numbers Parquet files in the same way
+    return suffix in SUFFIXES or (suffix not in (".parquet", ".arrow") and _SHARD.search(name) is not None)
 
 
 def open_folder(listing: FileIndex, label_maps: list[str]) -> TfrecordSource | None:
@@ -270,8 +293,9 @@ def open_source(listing: FileIndex, label_maps: list[str], path: str | None = No
     used = _first_classes(listing, shards)
     labels = _with_display_names(_fitting_labels(listing, used, label_maps, noted), used)
     return TfrecordSource(
-        path or listing.root, listing.root, tuple(shards), labels, tuple(noted), _off_by_one(labels, used)
-    )
+        path or listing.root, listing.root, tuple(shards), labels, tuple(noted), _off_by_one(labels, used),
+        beside=images_beside(listing, shards),
+    )  # fmt: skip
 
 
 def _with_display_names(

@@ -283,15 +283,17 @@ def _shown(found: str) -> str:
     return "/".join([part for part in parts[:-1] if part.lower() not in _STANDARD_FOLDERS] + parts[-1:])
 
 
-def parse_xml(data: bytes, file: str) -> Any:
+def parse_xml(
+    data: bytes, file: str, *, root_tag: str = "annotation", largest: int = LARGEST_XML_BYTES
+) -> Any:
     """The root element; entities, external references and documents of other kinds are refused."""
     import xml.etree.ElementTree as quick
 
     from defusedxml import ElementTree
     from defusedxml.common import DefusedXmlException
 
-    if len(data) > LARGEST_XML_BYTES:
-        raise UnreadableAnnotation("the XML file is larger than 64 MiB", where=file)
+    if len(data) > largest:
+        raise UnreadableAnnotation(f"the XML file is larger than {largest >> 20} MiB", where=file)
     if not data.strip():
         raise UnreadableAnnotation("the file is empty", where=file)
     try:
@@ -305,8 +307,8 @@ def parse_xml(data: bytes, file: str) -> Any:
     if isinstance(root.tag, str) and root.tag.startswith("{"):
         for element in root.iter():
             element.tag = str(element.tag).rpartition("}")[2]  # a namespace, which no reader of VOC expects
-    if root.tag != "annotation":
-        raise UnreadableAnnotation(f"the root is <{str(root.tag)[:40]}>, not <annotation>", where=file)
+    if root.tag != root_tag:
+        raise UnreadableAnnotation(f"the root is <{str(root.tag)[:40]}>, not <{root_tag}>", where=file)
     return root
 
 

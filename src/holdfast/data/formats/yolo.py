@@ -39,7 +39,8 @@ _NAMES_FILES = (
 STANDARD_FOLDERS = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
 SPLIT_KEYS = (*TRAINING_NAMES, *VALIDATION_NAMES)
 _NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
-_LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
+#: A number can be read in one way only: with `\d+\.?\d*` a line of twenty numbers and a word takes hours.
+_LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+(\.\d*)?|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Images inside JSON files, written to files of the cache folder for whatever reads files only."""
+"""Images inside JSON and Parquet files, written to files of the cache folder for whatever reads files only."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import hashlib
 from dataclasses import replace
 
 from holdfast.data.files import filesystem
-from holdfast.data.images.facts_cache import cache_folder
 from holdfast.data.images.image_file import header_of
 from holdfast.data.images.image_rules import right_suffix
 from holdfast.data.records import Dataset, ImageRef
 from holdfast.errors import HoldfastError
+from holdfast.host.cache_folder import cache_folder
 
 
 def as_files(dataset: Dataset) -> Dataset:
-    """The dataset with images that were inside JSON files in files of the cache folder.
+    """The dataset with images that were inside other files in files of the cache folder.
 
     A file is called by its content, so that every run finds the same one. What cannot be read stays as it is.
     """

@@ -18,14 +18,9 @@ from pathlib import Path
 from holdfast.data.files import filesystem
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.records import ImageRef
+from holdfast.host.cache_folder import cache_folder
 
 VERSION = 2  # changes when Facts or the way of finding them changes
-
-
-def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/holdfast`, or `~/.cache/holdfast`."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home) / "holdfast"
 
 
 def cache_file(dataset: str) -> Path:

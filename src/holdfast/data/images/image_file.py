@@ -75,7 +75,7 @@ def refusal(image: ImageRef) -> ImageFacts | None:
         return ImageFacts("unreadable-image", f"the file cannot be opened: {error}")
     if not stat.S_ISREG(status.st_mode):
         return ImageFacts("unreadable-image", "this is a folder, a pipe or a device, not a file")
-    size = image.length if image.length is not None else status.st_size
+    size = image.length if image.length is not None else 0 if image.inside else status.st_size
     if size > LARGEST_FILE_BYTES:
         return ImageFacts(
             "unreadable-image",

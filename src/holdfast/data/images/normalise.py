@@ -12,8 +12,8 @@ JPEG_QUALITY = 95
 _PLAIN_MODES = frozenset(("RGB", "L"))  # grey is read as RGB everywhere
 
 
-def upright_rgb(image: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[tuple[str, str]]] | None:
-    """New bytes, their extension and the reasons; None where the image is plain already."""
+def why_not_plain(facts: ImageFacts) -> list[tuple[str, str]]:
+    """Findings and details; none where the image is plain already."""
     reasons: list[tuple[str, str]] = []
     if facts.orientation != 1:
         reasons.append(("exif-rotated", f"turned upright from orientation {facts.orientation}"))
@@ -24,8 +24,11 @@ def upright_rgb(image: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[tu
         reasons.append(("unsupported-mode", f"the first of {facts.frames} frames"))
     elif facts.mode not in _PLAIN_MODES:
         reasons.append(("unsupported-mode", f"{facts.mode} to RGB"))
-    if not reasons:
-        return None
+    return reasons
+
+
+def upright_rgb(image: ImageRef, facts: ImageFacts) -> tuple[bytes, str]:
+    """New bytes of an image that is not plain, and their extension."""
     from PIL import ImageOps
 
     with warnings.catch_warnings():
@@ -39,4 +42,4 @@ def upright_rgb(image: ImageRef, facts: ImageFacts) -> tuple[bytes, str, list[tu
             pixels.save(out, "JPEG", quality=JPEG_QUALITY, subsampling=0)
         else:
             pixels.save(out, "PNG")
-    return out.getvalue(), ".jpg" if lossy else ".png", reasons
+    return out.getvalue(), ".jpg" if lossy else ".png"

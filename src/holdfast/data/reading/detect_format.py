@@ -10,13 +10,31 @@ from dataclasses import replace
 
 from holdfast.data.dataset_reader import Source
 from holdfast.data.files import filesystem, text_encoding
-from holdfast.data.files.file_index import FileIndex, is_image, siblings, suffix_of
-from holdfast.data.formats import FORMATS, coco, csv, labelme, tfrecord, voc, yolo
+from holdfast.data.files.file_index import IMAGE_FOLDERS, FileIndex, is_image, siblings, suffix_of
+from holdfast.data.formats import (
+    FORMATS,
+    coco,
+    csv,
+    cvat,
+    datumaro,
+    label_studio,
+    labelme,
+    open_images,
+    parquet,
+    tfrecord,
+    via,
+    voc,
+    yolo,
+)
 from holdfast.data.formats.tfrecord_framing import looks_framed
 from holdfast.data.reading import unsupported_formats
+from holdfast.data.tables.csv_columns import is_open_images
 from holdfast.errors import HoldfastError, PathMissing, PermissionRefused, UnknownFormat, UnreadableAnnotation
 
-_READABLE = "COCO JSON, Pascal VOC XML, YOLO text, labelme JSON, CSV and TFRecord are read"
+_READABLE = (
+    "COCO, labelme, Label Studio, VIA and Datumaro JSON, Pascal VOC and CVAT XML, YOLO text, CSV (Open Images too), "
+    "TFRecord and Parquet are read"
+)
 
 
 def open_sources(path: str, format: str | None = None) -> list[Source]:
@@ -47,6 +65,13 @@ def open_sources(path: str, format: str | None = None) -> list[Source]:
             change=[*change, _READABLE] if change else f"give what holds the annotations; {_READABLE}",
         )
     return found
+
+
+_JSON_FORMATS = (
+    (via.open_source, via.looks_like_via),
+    (label_studio.open_source, label_studio.looks_like_label_studio),
+    (datumaro.open_source, datumaro.looks_like_datumaro),
+)
 
 
 def _formats_of(path: str) -> list[str]:
@@ -116,7 +141,10 @@ def _from_glob(pattern: str) -> list[Source]:
     source = tfrecord.open_source(FileIndex(root, inside), beside, pattern)
     if source is None:
         raise UnknownFormat(
-            "the files that match are not TFRecord shards", where=pattern, found=", ".join(inside[:5])
+            "a pattern names TFRecord shards, and the files that match are none",
+            where=pattern,
+            found=", ".join(inside[:5]),
+            change="give the folder that holds them, or one of the files",
         )
     return [_require_usable(source)]
 
@@ -157,7 +185,7 @@ def _half_of_a_dataset(root: str, listing: FileIndex) -> bool:
     images = listing.images()
     if not listing.files or not filesystem.parent(root.rstrip("/")):
         return False
-    alone = base in _IMAGE_FOLDERS and len(images) == len(listing.files)
+    alone = base in IMAGE_FOLDERS and len(images) == len(listing.files)
     return alone or (base in _ANNOTATION_FOLDERS and not images)
 
 
@@ -189,12 +217,25 @@ def _from_file(path: str, format: str | None) -> list[Source]:
                 FileIndex(listing.root, tuple(f for f in listing.files if f == inside or is_image(f)))
             )
             return [replace(only, path=path)] if only else []
+        for module, looks_like in _JSON_FORMATS:
+            if looks_like(path) and not coco.looks_like_coco(path):
+                listed = module(listing, inside, path)
+                return [listed] if listed else []
         return [_coco_file(listing, inside, path)]
+    if suffix == ".parquet":
+        rows = parquet.open_source(listing, [inside], path)
+        return [rows] if rows else []
+    if suffix == ".xml" and cvat.looks_like_cvat(path):
+        drawn = cvat.open_source(listing, inside, path)
+        return [drawn] if drawn else []
     if suffix == ".xml":
         files = tuple(other for other in listing.files if other == inside or is_image(other))
         single = voc.open_source(FileIndex(listing.root, files), {})
         return [replace(single, path=path)] if single else []
-    if suffix in (".csv", ".tsv", ".txt") and csv.columns_of(path):
+    columns = csv.columns_of(path) if suffix in (".csv", ".tsv", ".txt") else None
+    if columns is not None and is_open_images(columns[0]):
+        return [open_images.open_source(listing, [inside], path)]
+    if columns is not None:
         return [csv.open_source(listing, [inside], path)]
     if suffix in (".csv", ".tsv"):
         raise UnreadableAnnotation(
@@ -241,7 +282,6 @@ def _has_images(folder: str) -> bool:
     return filesystem.is_folder(folder) and any(map(is_image, filesystem.walk(folder)))
 
 
-_IMAGE_FOLDERS = ("images", "image", "imgs", "img", "jpegimages")
 _ANNOTATION_FOLDERS = (
     "annotations",
     "annotation",

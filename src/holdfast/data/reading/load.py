@@ -13,6 +13,8 @@ from holdfast.data.reading import detect_format
 from holdfast.data.records import Dataset, Record, names_in
 from holdfast.errors import DataError
 
+#: Findings that are no errors, of what a dataset has and a record has no place for.
+LEFT_OUT = frozenset(("shape-without-box", "score-column", "several-annotators", "task-without-annotation"))
 FEW = 500  # below this many entries a pool of processes costs more than it saves
 
 
@@ -22,6 +24,13 @@ def read(path: str, format: str | None = None, *, strict: bool = True) -> Datase
     With `strict` anything that cannot be read is an error that names the file; without it, such parts are
     left out, which `holdfast check` would have said.
     """
+    return read_and_left_out(path, format, strict=strict)[0]
+
+
+def read_and_left_out(
+    path: str, format: str | None = None, *, strict: bool = True
+) -> tuple[Dataset, list[Problem]]:
+    """The same, and what it has besides: for a command that writes the dataset again without it."""
     source = detect_format.open_sources(str(path), format)[0]
     records: list[Record] = []
     problems = list(source.problems())
@@ -31,7 +40,7 @@ def read(path: str, format: str | None = None, *, strict: bool = True) -> Datase
             records.append(parsed.record)
     if strict:
         refuse_losses(source, problems)
-    return as_dataset(source, records)
+    return as_dataset(source, records), [problem for problem in problems if problem.finding in LEFT_OUT]
 
 
 def as_dataset(source: Source, records: Iterable[Record]) -> Dataset:

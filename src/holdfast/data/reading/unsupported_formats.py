@@ -31,24 +31,8 @@ class ForeignFormat(NamedTuple):
 
 #: Words that only files of a kind hold, and what it is. The first that fits counts.
 _JSON: tuple[tuple[tuple[str, ...], ForeignFormat], ...] = (
-    (
-        ('"_via_img_metadata"',),
-        ForeignFormat("a project of the VGG Image Annotator", "export its annotations as CSV or COCO"),
-    ),
-    (
-        ('"shape_attributes"',),
-        ForeignFormat("JSON of the VGG Image Annotator", "export its annotations as CSV or COCO"),
-    ),
-    (
-        ('"rectanglelabels"',),
-        ForeignFormat("Label Studio's JSON", "export from Label Studio as COCO or YOLO"),
-    ),
     (('"classTitle"',), ForeignFormat("Supervisely's JSON", "export from Supervisely as COCO or Pascal VOC")),
     (('"coordinates"', '"label"'), ForeignFormat("CreateML's JSON", "export it as COCO or Pascal VOC")),
-    (
-        ('"label_id"', '"items"'),
-        ForeignFormat("Datumaro's JSON", "datum convert -i FOLDER -if datumaro -f coco -o DST"),
-    ),
     (
         ('"image_id"', '"score"'),
         ForeignFormat(
@@ -135,8 +119,6 @@ def _foreign_format(path: str, suffix: str) -> ForeignFormat | None:
 
 
 def _xml(head: str) -> ForeignFormat:
-    if "<annotations" in head and "<image " in head:
-        return ForeignFormat("CVAT's XML", 'export from CVAT as "COCO 1.0", "Pascal VOC 1.1" or "YOLO 1.1"')
     return ForeignFormat("XML whose root is not <annotation>", "give Pascal VOC files, one an image")
 
 

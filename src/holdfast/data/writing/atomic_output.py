@@ -7,17 +7,21 @@ unless that was asked for.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from holdfast import atomic_write, regular_file
 from holdfast.data.files import filesystem as files_filesystem
-from holdfast.data.images.facts_cache import cache_folder
 from holdfast.errors import AlreadyThere
+from holdfast.host.cache_folder import cache_folder
 
 _PLAN = ".holdfast-plan.json"
+_PLAN_BYTES = 64 << 20
 
 
 class Staging:
@@ -32,14 +36,18 @@ class Staging:
 
     def _folder(self) -> Path:
         if files_filesystem.is_url(self.destination):
-            import hashlib
-
             name = hashlib.sha256(self.destination.encode()).hexdigest()[:16]
             return cache_folder() / f"upload-{name}.partial"
         return Path(self.destination + ".partial")
 
     def _refuse_to_overwrite(self) -> None:
         there = self.destination
+        if not files_filesystem.is_url(there) and os.path.islink(there):
+            raise AlreadyThere(
+                "the destination is a symbolic link, and a folder takes its place only as a whole",
+                where=there,
+                change=f"give the folder itself: {os.path.realpath(there)}",
+            )
         if not files_filesystem.exists(there) or self.overwrite:
             return
         if files_filesystem.is_folder(there) and (
@@ -55,11 +63,17 @@ class Staging:
         )
 
     def _begin(self) -> None:
-        plan = self.folder / _PLAN
-        if self.folder.exists():
-            if plan.is_file() and plan.read_text(encoding="utf-8") == self._plan:
+        if os.path.lexists(self.folder):
+            plan = self._plan_there()
+            if plan == self._plan:
                 self.resumed = True
                 return
+            if plan is None:
+                raise AlreadyThere(
+                    "something of this name is there, and no unfinished write of this user",
+                    where=self.folder,
+                    change="move it away, or give another destination",
+                )
             if not self.overwrite:
                 raise AlreadyThere(
                     "the rest of another unfinished write is there",
@@ -70,16 +84,30 @@ class Staging:
         self.folder.mkdir(parents=True)
         self.write(_PLAN, self._plan.encode())
 
+    def _plan_there(self) -> str | None:
+        """What an unfinished write of this user was to do; None for anything else, which is not ours to remove."""
+        try:
+            known = os.lstat(self.folder)
+            if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
+                return None
+            return regular_file.read_text(self.folder / _PLAN, most=_PLAN_BYTES, links=False)
+        except OSError:
+            return None
+
     def has(self, name: str) -> bool:
         """The file was written whole by this start or an earlier one."""
-        return (self.folder / name).is_file()
+        return (self.folder / name).is_file() and not (self.folder / name).is_symlink()
 
     def write(self, name: str, data: bytes) -> None:
         target = self.folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = target.with_name(f".{len(name)}-writing")
+        # The same name at the next start, which replaces what a kill left; never that of another worker's file.
+        mark = hashlib.blake2b(target.name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        unfinished = target.with_name(f".{mark}-writing")
         with files_filesystem.naming_file(target):
-            unfinished.write_bytes(data)
+            unfinished.unlink(missing_ok=True)
+            with unfinished.open("xb") as file:  # never through a link
+                file.write(data)
             os.replace(unfinished, target)
 
     def open_unfinished(self, name: str) -> Path:
@@ -102,7 +130,7 @@ class Staging:
         if there.exists() and there.is_dir() and not any(there.iterdir()):
             there.rmdir()
         elif there.exists():
-            old = there.with_name(there.name + ".replaced")
+            old = atomic_write.random_sibling(there)
             os.replace(there, old)
             os.replace(self.folder, there)
             shutil.rmtree(old) if old.is_dir() else old.unlink()

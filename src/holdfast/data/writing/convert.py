@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.data import outside
-from holdfast.data.files import filesystem
+from holdfast.data.files import filesystem, process_pool
 from holdfast.data.files.progress_bar import tracked
 from holdfast.data.findings import DataFinding, Tally
-from holdfast.data.reading.load import read
+from holdfast.data.formats import WRITABLE_FORMATS
+from holdfast.data.reading.load import read_and_left_out
 from holdfast.data.records import Dataset, Record
+from holdfast.data.workers import worker_choice
 from holdfast.data.writing.atomic_output import Staging
 from holdfast.data.writing.output_names import image_names
 from holdfast.data.writing.tfrecord_writer import write_tfrecord
 from holdfast.data.writing.writers import Named, write_coco, write_voc, write_yolo, yolo_image_path
-from holdfast.errors import DataError, UsageError, nearest
-
-WRITABLE_FORMATS = ("coco", "voc", "yolo", "tfrecord")
+from holdfast.errors import DataError, HoldfastError, UsageError, nearest
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What was written, and what is to be known about it: files that are no images were left out."""
+    """What was written, and what is to be known about it: what was left out."""
 
     dataset: Dataset
     findings: tuple[DataFinding, ...] = ()
@@ -37,7 +37,6 @@ class ConvertOptions:
     overwrite: bool = False
     annotations_only: bool = False
     shards: int | None = None
-    correct_suffix: bool = False
     processes: int | None = field(default=None, repr=False)  # changes nothing of what is written
 
 
@@ -53,9 +52,9 @@ def convert(
     options = options or ConvertOptions()
     refuse_format(to)
     refuse_nesting(source, destination)
-    dataset = read(source, format)
+    dataset, left_out = read_and_left_out(source, format)
     tally = Tally()
-    for problem in outside.outside(dataset):
+    for problem in (*left_out, *outside.outside(dataset)):
         tally.add(problem)
     if not options.annotations_only:
         records, others = outside.without_other_files(dataset.records)
@@ -104,10 +103,12 @@ def write(
     extra: dict[str, bytes] | None = None,
     *,
     drawn_from: Sequence[Record] = (),
+    formats: Sequence[str] = (),
 ) -> None:
     """Write a dataset in one of the four formats; `extra` files go beside it.
 
-    `drawn_from` are the records before their images were redrawn into a folder that has another name each time.
+    `drawn_from` are the records before their images were redrawn into a folder that has another name each time;
+    `formats` are those of the images, where extensions are to be put right.
     """
     if not dataset.records:
         raise DataError("there is nothing to write: the dataset has no usable image", where=dataset.path)
@@ -117,12 +118,11 @@ def write(
         raise UsageError(
             "a TFRecord holds the images", change="leave --annotations-only out, or write another format"
         )
-    names = image_names(dataset.records, correct_suffix=options.correct_suffix)
+    names = image_names(dataset.records, formats=formats)
     named = list(zip(dataset.records, names, strict=True))
     staging = Staging(destination, _plan(dataset, drawn_from, to, options), overwrite=options.overwrite)
     if to != "tfrecord" and not options.annotations_only:
-        for record, name in tracked(named, "copying images", len(named)):
-            _copy(record, _image_path(to, record, name), staging)
+        _copy_images(named, to, staging)
     _annotations(dataset, named, to, staging, options)
     for name, data in (extra or {}).items():
         staging.write(name, data)
@@ -145,6 +145,32 @@ def _image_path(to: str, record: Record, name: str) -> str:
     if to == "yolo":
         return yolo_image_path(record, name)
     return f"{'images' if to == 'coco' else 'JPEGImages'}/{name}"
+
+
+def _copy_images(named: Named, to: str, staging: Staging) -> None:
+    jobs = [(record, _image_path(to, record, name)) for record, name in named]
+    if not worker_choice.current().on_ray:
+        for record, name in tracked(jobs, "copying images", len(jobs)):
+            _copy(record, name, staging)
+        return
+    worker_choice.require_visible(staging.folder)
+    done = process_pool.run(_copy_or_error, staging, jobs, crashed=_copy_crashed)
+    for error in tracked(done, "copying images", len(jobs)):
+        if error is not None:
+            raise error
+
+
+def _copy_or_error(staging: Staging, job: tuple[Record, str]) -> HoldfastError | OSError | None:
+    """In a worker: what went wrong comes back to be raised where it is printed."""
+    try:
+        _copy(*job, staging)
+    except (HoldfastError, OSError) as error:
+        return error
+    return None
+
+
+def _copy_crashed(job: tuple[Record, str]) -> HoldfastError:
+    return DataError("the process that copied an image ended without a word", where=job[0].image.path)
 
 
 def _copy(record: Record, name: str, staging: Staging) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import repeat
 
 from holdfast.data.files.file_index import is_image, portable, suffix_of, without_suffix
 from holdfast.data.images.image_file import header
@@ -13,17 +14,18 @@ from holdfast.data.records import Dataset, Record
 _ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # the last are bytes of a name that is not UTF-8
 
 
-def image_names(records: Sequence[Record], *, correct_suffix: bool = False) -> list[str]:
+def image_names(records: Sequence[Record], *, formats: Sequence[str] = ()) -> list[str]:
     """A file name for every record's image; no two share a name without its extension.
 
-    VOC and YOLO find an image's annotation by that, and some file systems ignore case.
+    VOC and YOLO find an image's annotation by that, and some file systems ignore case. With the `formats` of the
+    images an extension that is wrong is put right.
     """
     taken: set[str] = set()
     folders: set[str] = set()
     names: list[str] = []
-    for record in records:
+    for record, format in zip(records, formats or repeat("", len(records)), strict=True):
         name = _ODD.sub("_", portable(record.file_name)) or _ODD.sub("_", portable(record.id)) or "image"
-        name = _suffixed(record, name, correct=correct_suffix)
+        name = _suffixed(record, name, format)
         stem, suffix = without_suffix(name), suffix_of(name) and name[len(without_suffix(name)) :]
         parents = _parents(stem)
         if any(parent.casefold() in taken for parent in parents) or stem.casefold() in folders:
@@ -42,15 +44,13 @@ def _parents(stem: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _suffixed(record: Record, name: str, *, correct: bool) -> str:
-    """The name with an extension, and with the right one where that was asked for."""
-    if is_image(name) and not correct:
-        return name
-    facts = header(record.image)
+def _suffixed(record: Record, name: str, format: str) -> str:
+    """The name with an extension, and with the right one where the format is given."""
     if not is_image(name):
-        return name + (right_suffix(facts.format) if facts else ".jpg")
-    if facts and wrong_suffix(facts.format, suffix_of(name)):
-        return without_suffix(name) + right_suffix(facts.format)
+        facts = None if format else header(record.image)
+        return name + right_suffix(facts.format if facts else format)
+    if format and wrong_suffix(format, suffix_of(name)):
+        return without_suffix(name) + right_suffix(format)
     return name
 
 

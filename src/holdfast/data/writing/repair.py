@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from holdfast.data.checking.dataset_check import CheckedEntry, check_entries, frame_size
 from holdfast.data.checking.statistics import file_of_record, near_duplicates
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source
-from holdfast.data.files import filesystem
 from holdfast.data.files.file_index import FileIndex, stem_of, suffix_of
 from holdfast.data.findings import SEVERITIES, DataFinding, Tally
+from holdfast.data.formats import WRITABLE_FORMATS
 from holdfast.data.images.exif import turned_upright
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.images.image_rules import (
@@ -29,17 +25,17 @@ from holdfast.data.images.image_rules import (
     right_suffix,
     wrong_suffix,
 )
-from holdfast.data.images.normalise import upright_rgb
 from holdfast.data.reading import detect_format
 from holdfast.data.reading.load import as_dataset
 from holdfast.data.records import Box, Dataset, Record
 from holdfast.data.writing.convert import (
-    WRITABLE_FORMATS,
     ConvertOptions,
     refuse_format,
     refuse_nesting,
     write,
 )
+from holdfast.data.writing.redraw import DRAWN_FORMATS, Redraws
+from holdfast.units import count
 
 CHANGES = "changes.csv"
 #: Findings that are no errors, and take something away all the same.
@@ -104,45 +100,16 @@ def repair(
             kept += [(record, looked.facts)] if record is not None else []
     changes += _images_of(main, unread, {record.image.path for record, _ in kept})
     records = list(_one_name_a_class(list(_without_repeats(kept, changes)), changes))
-    redraws = _Redraws(destination)
-    try:
-        redrawn = [_redrawn(record, facts, redraws, changes) for record, facts in records]
+    with Redraws(destination) as redraws:
+        redrawn = list(_redrawn(redraws, records, changes))
         dataset = _without_unused(as_dataset(main, redrawn), redrawn, changes)
         extra = {CHANGES: changes_csv(changes).encode("utf-8", "replace")}
-        options = ConvertOptions(overwrite, correct_suffix=True)
-        write(dataset, destination, target, options, extra, drawn_from=[record for record, _ in records])
-    finally:
-        redraws.remove()
+        write(
+            dataset, destination, target, ConvertOptions(overwrite), extra,
+            drawn_from=[record for record, _ in records],
+            formats=[_format_of(one, before) for one, before in zip(redrawn, records, strict=True)],
+        )  # fmt: skip
     return RepairResult(dataset, tuple(changes), tally.findings())
-
-
-class _Redraws:
-    """Where redrawn images wait: a folder that is made here with the first of them, so that no other is removed.
-
-    It is next to the destination; for a URL, on this machine.
-    """
-
-    def __init__(self, destination: str) -> None:
-        self._destination = None if filesystem.is_url(destination) else Path(os.path.abspath(destination))
-        self._folder: Path | None = None
-        self._count = 0
-
-    def new(self, suffix: str) -> Path:
-        if self._folder is None:
-            self._folder = self._made()
-        self._count += 1
-        return self._folder / f"{self._count:07d}{suffix}"
-
-    def _made(self) -> Path:
-        if self._destination is None:
-            return Path(tempfile.mkdtemp(prefix="holdfast-redrawn-"))
-        parent = self._destination.parent
-        parent.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f"{self._destination.name[:40]}.redrawn-", dir=parent))
-
-    def remove(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _is_lossy(problem: Problem) -> bool:
@@ -182,11 +149,8 @@ def repaired_record(
         return None
     place, annotation = file_of_record(record), record.source or file_of_record(record)
     if facts.problem:
-        changes.append(
-            RepairChange(
-                place, "left out", f"image and {len(record.boxes)} boxes", facts.problem, facts.detail
-            )
-        )
+        what = f"image and {count(len(record.boxes), 'box', 'boxes')}"
+        changes.append(RepairChange(place, "left out", what, facts.problem, facts.detail))
         return None
     if wrong_suffix(facts.format, suffix_of(record.file_name)):
         said = f"{record.file_name} is now {right_suffix(facts.format)}"
@@ -338,19 +302,19 @@ def _without_unused(dataset: Dataset, records: list[Record], changes: list[Repai
     )
 
 
-def _redrawn(record: Record, facts: ImageFacts, redraws: _Redraws, changes: list[RepairChange]) -> Record:
-    """The record with its image upright and in RGB, written again only where it has to be."""
-    changed = upright_rgb(record.image, facts)
-    if changed is None:
-        return record
-    data, suffix, reasons = changed
-    path = redraws.new(suffix)
-    with filesystem.naming_file(path):
-        path.write_bytes(data)
-    for reason, detail in reasons:
-        changes.append(RepairChange(file_of_record(record), "changed", "image", reason, detail))
-    drawn = replace(record.image, path=str(path), offset=None, length=None, inside="")
-    return replace(record, image=drawn)
+def _redrawn(
+    redraws: Redraws, records: list[tuple[Record, ImageFacts]], changes: list[RepairChange]
+) -> Iterator[Record]:
+    for (record, _), (drawn, reasons) in zip(records, redraws.draw(records), strict=True):
+        for reason, detail in reasons:
+            changes.append(RepairChange(file_of_record(record), "changed", "image", reason, detail))
+        yield drawn
+
+
+def _format_of(drawn: Record, before: tuple[Record, ImageFacts]) -> str:
+    """Known without reading the image again."""
+    record, facts = before
+    return facts.format if drawn.image == record.image else DRAWN_FORMATS[suffix_of(drawn.image.path)]
 
 
 def changes_csv(changes: list[RepairChange]) -> str:
@@ -359,5 +323,11 @@ def changes_csv(changes: list[RepairChange]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("source", "done", "what", "reason", "detail"))
     for change in changes:
-        writer.writerow((change.file, change.done, change.what, change.reason, change.detail))
+        cells = (change.file, change.done, change.what, change.reason, change.detail)
+        writer.writerow([_no_formula(cell) for cell in cells])
     return out.getvalue()
+
+
+def _no_formula(cell: str) -> str:
+    """A spreadsheet computes a cell that begins like this; names of files and classes are a stranger's."""
+    return f"'{cell}" if cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -13,6 +13,7 @@ from holdfast.data.formats.tf_example import serialize_example
 from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.data.images.image_file import header_of
 from holdfast.data.records import Dataset, Record
+from holdfast.data.workers import worker_choice
 from holdfast.data.writing.atomic_output import Staging
 from holdfast.data.writing.output_names import class_numbers
 from holdfast.data.writing.writers import Named, splits_of
@@ -32,7 +33,8 @@ def write_tfrecord(
     ]
     staging.write("label_map.pbtxt", label_map.render(labels).encode("utf-8", "replace"))
     jobs = [job for job in _jobs(named, shards) if not staging.has(job[0])]
-    if len(jobs) < 2 or processes == 1:
+    worker_choice.require_visible(staging.folder)
+    if not worker_choice.current().on_ray and (len(jobs) < 2 or processes == 1):
         for name, rows in jobs:
             _write_shard(staging, name, tracked(rows, f"writing {name}", len(rows)), numbers)
         return
@@ -75,7 +77,9 @@ def _parts(part: Named, count: int) -> Iterator[Named]:
 def _write_shard(
     staging: Staging, name: str, rows: Iterator[tuple[Record, str]], numbers: dict[str, int]
 ) -> None:
-    with filesystem.naming_file(staging.folder / name), open(staging.open_unfinished(name), "wb") as handle:
+    unfinished = staging.open_unfinished(name)
+    unfinished.unlink(missing_ok=True)  # of a write that was killed
+    with filesystem.naming_file(staging.folder / name), open(unfinished, "xb") as handle:
         for record, image_name in rows:
             handle.write(framed(serialize_example(_features(record, image_name, numbers, name))))
     staging.finish(name)

@@ -11,6 +11,7 @@ from holdfast.detectors.ops.boxes import on_grid, pairwise_iou, share_inside
 
 Tensor = Any
 
+HALF_STEP = 0.5 / 65536  # of the grid of overlaps: equal ones may be computed twice, with other last bits
 TRIM_FROM_ROWS = 32  # places for boxes, from which on the empty ones are worth a choice
 
 
@@ -34,18 +35,20 @@ def match(
     positive_from: float,
     negative_below: float,
     force: bool,
+    with_ties: bool = False,
 ) -> Matches:
     """Match `anchors`, (a, 4) for all images or (b, a, 4) for each, with the boxes of each image.
 
     - at or above `positive_from` an anchor answers for the box it overlaps most;
     - below `negative_below` it is background; between the two it is ignored;
     - with `force` each box also gets the one anchor that overlaps it most, however little (but not 0);
-      when two boxes claim one anchor, the box that overlaps it more has it;
+      when two boxes claim one anchor, the box that overlaps it more has it; `with_ties`, as torchvision, every anchor
+      that overlaps a box as much as its best does is matched, and each answers for the box that it overlaps most;
     - an anchor with half of itself inside a crowd region is never background: what is in there is not known.
 
     `real_bn` is False for padding. Crowd regions are not matched. Ties go to the lower index.
     """
-    how = _Thresholds(positive_from, negative_below, force)
+    how = _Thresholds(positive_from, negative_below, force, with_ties)
     if len(anchors.shape) == 2:
         anchors = anchors[None]
     if keras.backend.backend() == "jax" and boxes_bn4.shape[1] >= TRIM_FROM_ROWS:
@@ -57,6 +60,7 @@ class _Thresholds(NamedTuple):
     positive_from: float
     negative_below: float
     force: bool
+    with_ties: bool
 
 
 def _match_first_rows(
@@ -86,7 +90,11 @@ def _matched(
     best = ops.max(overlap, axis=-1)
     box_index = ops.cast(ops.argmax(overlap, axis=-1), "int32")
     positive = best >= how.positive_from
-    if how.force:
+    if how.force and how.with_ties:
+        best_of_box = ops.max(overlap, axis=1, keepdims=True)
+        tied = ops.logical_and(overlap >= best_of_box - HALF_STEP, best_of_box > 0.0)
+        positive = ops.logical_or(positive, ops.any(tied, axis=-1))
+    elif how.force:
         forced, forced_index = _forced_matches(overlap)
         box_index = ops.where(forced, forced_index, box_index)
         positive = ops.logical_or(positive, forced)

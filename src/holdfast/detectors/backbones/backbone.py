@@ -17,7 +17,7 @@ from holdfast.detectors.fusion.relu_from_output import relu
 Tensor = Any
 
 # The last layer of each block. MobileNetV2's block 13 is cut inside, where SSDLite takes its first features.
-_MOBILENET_V2 = (
+MOBILENET_V2_CUTS = (
     ("stem", "expanded_conv_project_BN"),
     *((f"block_{i}", f"block_{i}_{'project_BN' if i in (1, 3, 6, 10) else 'add'}") for i in range(1, 13)),
     ("block_13_expand", "block_13_expand_relu"),
@@ -56,6 +56,15 @@ _SSD_TAPS = {
 }
 
 
+# The last block of each stage: what computes features of one stride.
+_STAGE_ENDS = {
+    "mobilenet_v2": ("stem", "block_2", "block_5", "block_12", "top"),
+    "resnet50": ("stem", "conv2_block3", "conv3_block4", "conv4_block6", "conv5_block3"),
+    "resnext50": ("stem", "conv2_block3", "conv3_block4", "conv4_block6", "conv5_block3"),
+    "vgg16": ("block1", "block2", "block3", "block4", "block5"),
+}
+
+
 def build_backbone(
     name: str,
     input_size: tuple[int, int],
@@ -74,14 +83,21 @@ def build_backbone(
             network = with_group_normalization(network)
     if weights is not None:
         load_backbone_weights(network, name, weights)
+    stages = tuple(end for end in _STAGE_ENDS[name] if end in {cut for cut, _ in cuts})
     taps = (_SSD_TAPS if for_ssd else _PYRAMID_TAPS)[name][1 if without_finest else 0 :]
-    return Backbone(split(network, cuts), taps, preprocessing=preprocessing, rematerialise=rematerialise)
+    return Backbone(
+        split(network, cuts),
+        taps,
+        preprocessing=preprocessing,
+        rematerialise=rematerialise,
+        stage_ends=stages,
+    )
 
 
 def _network(name: str, shape: tuple[int, int, int]) -> tuple[keras.Model, tuple[tuple[str, str], ...], str]:
     if name == "mobilenet_v2":
         network = keras.applications.MobileNetV2(input_shape=shape, include_top=False, weights=None)
-        return network, _MOBILENET_V2, "minus-one-to-one"
+        return network, MOBILENET_V2_CUTS, "minus-one-to-one"
     if name == "resnet50":
         network = keras.applications.ResNet50(input_shape=shape, include_top=False, weights=None)
         return network, _RESNET50, "caffe"

@@ -25,10 +25,30 @@ def to_minus_one_and_one(images: Tensor) -> Tensor:
     return ops.cast(images, "float32") / 127.5 - 1.0
 
 
+def to_unit_deviation(images: Tensor) -> Tensor:
+    """For torchvision's: 0…1, less ImageNet's mean, by its standard deviation."""
+    scaled = ops.cast(images, "float32") / 255.0 - ops.convert_to_tensor((0.485, 0.456, 0.406), "float32")
+    return scaled / ops.convert_to_tensor((0.229, 0.224, 0.225), "float32")
+
+
+def to_zero_mean(images: Tensor) -> Tensor:
+    """For torchvision's SSD on VGG16: RGB, less a mean in pixels."""
+    scaled = ops.cast(images, "float32") / 255.0 - ops.convert_to_tensor(
+        (0.48235, 0.45882, 0.40784), "float32"
+    )
+    return scaled * 255.0
+
+
 def to_caffe(images: Tensor) -> Tensor:
     """For VGG16 and ResNet50: RGB to BGR, ImageNet's mean subtracted, no scaling."""
     bgr = ops.flip(ops.cast(images, "float32"), axis=-1)
     return bgr - ops.convert_to_tensor(_CAFFE_MEAN_BGR, dtype="float32")
+
+
+_PREPARATION = {
+    "minus-one-to-one": to_minus_one_and_one, "caffe": to_caffe,
+    "mean-and-deviation": to_unit_deviation, "mean": to_zero_mean,
+}  # fmt: skip
 
 
 class Backbone(keras.layers.Layer):
@@ -45,6 +65,7 @@ class Backbone(keras.layers.Layer):
         *,
         preprocessing: str,
         rematerialise: bool = False,
+        stage_ends: Sequence[str] = (),
         name: str = "backbone",
     ) -> None:
         super().__init__(name=name)
@@ -52,10 +73,11 @@ class Backbone(keras.layers.Layer):
         self.blocks = list(blocks[: last + 1])
         self.taps = tuple(taps)
         self.preprocessing = preprocessing
+        self.stage_ends = tuple(stage_ends)
         self.rematerialise = rematerialise
 
     def call(self, images: Tensor) -> list[Tensor]:
-        x = to_caffe(images) if self.preprocessing == "caffe" else to_minus_one_and_one(images)
+        x = _PREPARATION[self.preprocessing](images)
         features, thin = {}, False
         for block, then in zip(self.blocks, [*self.blocks[1:], None], strict=True):
             unseen = then is not None and block.name not in self.taps and then.looks_at_every_second
@@ -68,6 +90,14 @@ class Backbone(keras.layers.Layer):
         """The first `blocks` do not train, the others do."""
         for index, block in enumerate(self.blocks):
             block.trainable = index >= blocks
+
+    def freeze_stages(self, stages: int) -> None:
+        """The first `stages` never train; a stage is what computes features of one stride. All, if there are fewer."""
+        names = [block.name for block in self.blocks]
+        ends = [names.index(end) + 1 for end in self.stage_ends or self.taps if end in names]
+        last = 0 if not stages else ends[stages - 1] if stages <= len(ends) else len(names)
+        for block in self.blocks[:last]:
+            block.trainable = False
 
     def _run(self, block: keras.Model, x: Tensor, **how: bool) -> Tensor:
         if self.rematerialise:

@@ -8,22 +8,11 @@ from typing import Any
 
 import keras
 
-from holdfast.errors import HoldfastError, NotAFolder, PathMissing
+from holdfast.errors import DownloadBlocked, NotAFolder, PathMissing, WeightsDoNotFit
+from holdfast.settings.pretrained import NAMES
 
 _APPLICATION = {"mobilenet_v2": "MobileNetV2", "resnet50": "ResNet50", "vgg16": "VGG16"}
 _ENDINGS = (".weights.h5", ".h5", ".hdf5")
-
-
-class WeightsDoNotFit(HoldfastError):
-    """A file of weights belongs to another network."""
-
-    slug = "weights-do-not-fit"
-
-
-class DownloadBlocked(HoldfastError):
-    """Weights had to be fetched and could not be."""
-
-    slug = "download-blocked"
 
 
 def load_backbone_weights(network: keras.Model, name: str, weights: str) -> None:
@@ -48,6 +37,7 @@ def find_file(weights: str, name: str) -> Path:
             where=path,
             change=[
                 'give a file, a folder that holds it, or "imagenet" for Keras\' own download',
+                f"torchvision's trained detectors are called {', '.join(NAMES)}",
                 "presets of KerasHub are not read: their networks differ from keras.applications'",
             ],
         )

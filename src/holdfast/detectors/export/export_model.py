@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from holdfast import atomic_write
 from holdfast.detectors.build import Detector
 from holdfast.detectors.export.onnx_export import to_onnx
 from holdfast.detectors.export.serving_graph import any_size_function, as_detect_function, write_saved_model
@@ -30,8 +31,7 @@ def to_saved_model(
     import tensorflow as tf
 
     function = any_size_function(detector)
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    partial = atomic_write.random_sibling(folder)
     try:
         write_saved_model(detector, function, partial)
         (partial / "classes.txt").write_text("\n".join(detector.spec.classes) + "\n", encoding="utf-8")

@@ -29,7 +29,7 @@ def to_onnx(
 ) -> ExportComparison:
     """Takes one image of any size, `image` (height, width, 3) uint8; gives `boxes`, `scores`, `classes`."""
     function = any_size_function(detector)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = atomic_write.random_sibling(path)
     try:
         atomic_write.write_bytes(partial, _converted(detector, function).SerializeToString())
         compared = compare(

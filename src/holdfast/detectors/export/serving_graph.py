@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from holdfast.detectors.anchors.letterbox import GREY
 from holdfast.detectors.build import Detector
+from holdfast.detectors.export import serving_placement
 from holdfast.detectors.export.verify_export import DetectFunction, DetectionArrays
 from holdfast.errors import HoldfastError
-from holdfast.pipeline import crop_windows, placement
 
 OUTPUTS = ("boxes", "scores", "classes")
 
@@ -85,21 +85,16 @@ def _on_any_size(detector: Detector, image: Any) -> list[Any]:
 
     height, width = detector.spec.input
     rows, columns, _ = tf.unstack(tf.shape(image))
-    size = tf.cast(tf.stack([[columns, rows]]), tf.float32)
-    window, tile = crop_windows.whole_image(size), tf.constant([[width, height]])
-    if detector.spec.resizing == "letterbox":
-        window = crop_windows.grown_to(window, tf.constant([width / height], tf.float32))
-    ratio = placement.decode_ratio(placement.shrink_of(window, tile), tf.constant([True]))
-    placed = placement.place(window, size, tile, tf.constant([False]), ratio)
-    left, top, right, bottom = tf.unstack(placed.drawn[0])
-    blocks = _means_of_blocks(tf.cast(image, tf.float32), ratio[0])
+    size = tf.cast(tf.stack([columns, rows]), tf.float32)
+    placed = serving_placement.place(size, width, height, letterbox=detector.spec.resizing == "letterbox")
+    left, top, right, bottom = tf.unstack(placed.drawn)
+    blocks = _means_of_blocks(tf.cast(image, tf.float32), placed.ratio)
     pixels = _resized(blocks[None], bottom - top, right - left)
     beside = [[0, 0], [top, height - bottom], [left, width - right], [0, 0]]
     pixels = tf.ensure_shape(tf.pad(pixels, beside, constant_values=float(GREY)), [1, height, width, 3])
     boxes, scores, classes = (part[0] for part in detector.detect(pixels))
-    mapping = placement.scale_and_shift(placed)[0]
-    scale, shift = tf.tile(mapping[:2], [2]), tf.tile(mapping[2:], [2])
-    back = tf.clip_by_value((boxes - shift) / scale, 0.0, tf.tile(size[0], [2]))
+    scale, shift = tf.tile(placed.scale, [2]), tf.tile(placed.shift, [2])
+    back = tf.clip_by_value((boxes - shift) / scale, 0.0, tf.tile(size, [2]))
     return [tf.where(classes[:, None] >= 0, back, 0.0), scores, classes]
 
 

@@ -37,7 +37,7 @@ def to_tflite(
     With `calibration` images the convolutions are in eight bits, over the ranges seen in these.
     """
     function = fixed_size_function(detector)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = atomic_write.random_sibling(path)
     limit = tolerance or (INT8_TOLERANCE if len(calibration) else FLOAT_TOLERANCE)
     try:
         atomic_write.write_bytes(partial, _converted(detector, function, calibration))

@@ -21,18 +21,24 @@ class Detections(NamedTuple):
 
 
 def keep_mask(
-    boxes_bk4: Tensor, valid_bk: Tensor, threshold: float, groups_bk: Tensor | None = None
+    boxes_bk4: Tensor,
+    valid_bk: Tensor,
+    threshold: float,
+    groups_bk: Tensor | None = None,
+    *,
+    rounded: bool = True,
 ) -> Tensor:
     """Which boxes greedy suppression keeps; boxes are ordered best first, and groups do not interfere.
 
     A box stays if no better box that stays overlaps it by more than `threshold`. Starting from "all
     stay" and applying that rule to all boxes at once, the first n boxes are right after n rounds and
     usually all are after a handful: the rounds end when nothing changes. The result is that of the
-    sequential algorithm, box for box.
+    sequential algorithm, box for box. Overlaps are `rounded` to a grid, so that backends agree in the last bit.
     """
     size = boxes_bk4.shape[1]
     order = ops.arange(size, dtype="int32")
-    beats = on_grid(pairwise_iou(boxes_bk4, boxes_bk4)) > threshold
+    overlap = pairwise_iou(boxes_bk4, boxes_bk4)
+    beats = (on_grid(overlap) if rounded else overlap) > threshold
     beats = ops.logical_and(beats, (order[:, None] < order[None, :])[None])
     if groups_bk is not None:
         beats = ops.logical_and(beats, groups_bk[:, :, None] == groups_bk[:, None, :])
@@ -94,7 +100,7 @@ def per_class_nms(
     )
     kept = keep_mask(picked, scores > score_above, overlap_above, class_of)
     index, real = first_kept(kept, size)
-    return _padded(
+    return padded(
         Detections(
             ops.where(real[..., None], gather_rows(picked, index), 0.0),
             ops.where(real, gather_rows(scores, index), 0.0),
@@ -104,7 +110,8 @@ def per_class_nms(
     )
 
 
-def _padded(found: Detections, size: int) -> Detections:
+def padded(found: Detections, size: int) -> Detections:
+    """Filled up to `size` with zeros and class -1."""
     missing = size - found.scores.shape[1]
     if missing == 0:
         return found

@@ -22,11 +22,15 @@ def propose(
     per_level: int,
     size: int,
     overlap_above: float = 0.7,
+    smallest: float = 1e-2,
+    objectness_above: float = 0.0,
+    rounded: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """The `size` best regions (b, size, 4) and which of them are real.
 
     The `per_level` best of each level are suppressed within their level; all levels are padded to the same
-    number, so that suppression is one call over (b x levels).
+    number, so that suppression is one call over (b x levels). Regions with a side below `smallest` pixels, or of a
+    probability below `objectness_above`, are left out.
     """
     boxes, scores = [], []
     for level_scores, level_offsets, level_anchors in zip(objectness, offsets, anchors, strict=True):
@@ -41,8 +45,10 @@ def propose(
     score = ops.reshape(ops.stack(scores, axis=1), (-1, per_level))
     # A region without a side cannot be cut out of a feature map.
     sides = stacked[..., 2:] - stacked[..., :2]
-    valid = ops.logical_and(score > -1e8, ops.min(sides, axis=-1) >= 1e-2)
-    kept = keep_mask(stacked, valid, overlap_above)
+    valid = ops.logical_and(score > -1e8, ops.min(sides, axis=-1) >= smallest)
+    if objectness_above:
+        valid = ops.logical_and(valid, ops.sigmoid(score) >= objectness_above)
+    kept = keep_mask(stacked, valid, overlap_above, rounded=rounded)
     every_score = ops.reshape(ops.where(kept, score, -1e9), (-1, levels * per_level))
     ordered, index = ops.top_k(every_score, min(size, levels * per_level))
     regions = gather_rows(ops.reshape(stacked, (-1, levels * per_level, 4)), index)

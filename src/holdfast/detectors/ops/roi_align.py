@@ -31,11 +31,14 @@ def roi_align(
     *,
     size: int = 7,
     samples: int = 2,
+    aligned: bool = True,
 ) -> Tensor:
     """(b, r, size, size, c): each bin is the mean of `samples` x `samples` bilinear samples (He et al. 2017).
 
     Pixel centres lie at half-integers, as in Detectron2's `aligned=True`; a sample beyond the outermost
-    centres takes the border's value. `strides` are (y, x) input pixels a cell, for each level.
+    centres takes the border's value. `strides` are (y, x) input pixels a cell, for each level. Not `aligned`, as
+    torchvision's detectors: centres lie at whole numbers, a region is at least a cell long, and a sample more than a
+    cell outside counts as zero.
     """
     batch, regions = ops.shape(boxes_br4)[0], boxes_br4.shape[1]
     channels = features[0].shape[-1]
@@ -44,8 +47,12 @@ def roi_align(
     first_cell = _of_level(_first_cells(features), level_br, "int32")
     first_cell = first_cell + ops.arange(batch, dtype="int32")[:, None] * cells
     width = _of_level([level.shape[2] for level in features], level_br, "int32")
-    rows, row_shares = _taps(features, strides, boxes_br4, level_br, axis=0, size=size, samples=samples)
-    columns, column_shares = _taps(features, strides, boxes_br4, level_br, axis=1, size=size, samples=samples)
+    rows, row_shares = _taps(
+        features, strides, boxes_br4, level_br, axis=0, size=size, samples=samples, aligned=aligned
+    )
+    columns, column_shares = _taps(
+        features, strides, boxes_br4, level_br, axis=1, size=size, samples=samples, aligned=aligned
+    )
     taps = rows.shape[-1]
     rows = ops.reshape(first_cell[:, :, None, None] + rows * width[:, :, None, None], (-1, size, 1, taps, 1))
     cell = rows + ops.reshape(columns, (-1, 1, size, 1, taps))
@@ -69,6 +76,7 @@ def _taps(
     axis: int,
     size: int,
     samples: int,
+    aligned: bool,
 ) -> tuple[Tensor, Tensor]:
     """The cells that each bin reads along one axis (0: y, 1: x), two a sample, and their shares: (b, r, size, taps)."""
     stride = _of_level([pair[axis] for pair in strides], level_br, "float32")
@@ -76,13 +84,17 @@ def _taps(
     start = boxes_br4[..., 1 - axis] / stride
     length = (boxes_br4[..., 3 - axis] - boxes_br4[..., 1 - axis]) / stride
     step = (ops.arange(size * samples, dtype="float32") + 0.5) / (size * samples)
-    place = start[..., None] + length[..., None] * step - 0.5
+    length = length if aligned else ops.maximum(length, 1.0)
+    place = start[..., None] + length[..., None] * step - (0.5 if aligned else 0.0)
+    share = 1.0 / samples
+    if not aligned:
+        share = ops.where(ops.logical_and(place >= -1.0, place <= last + 1.0), share, 0.0)
     place = ops.minimum(ops.maximum(place, 0.0), last)
     low = ops.floor(place)
     high = ops.minimum(low + 1.0, last)
     shape = (-1, level_br.shape[1], size, samples)
     cells = [ops.reshape(ops.cast(one, "int32"), shape) for one in (low, high)]
-    shares = [ops.reshape(one / samples, shape) for one in (1.0 - (place - low), place - low)]
+    shares = [ops.reshape(one * share, shape) for one in (1.0 - (place - low), place - low)]
     return ops.concatenate(cells, axis=-1), ops.concatenate(shares, axis=-1)
 
 

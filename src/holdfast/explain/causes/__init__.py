@@ -27,6 +27,7 @@ _TABLE = {
         "device-memory-held-by-others",
         "device-memory-fragmented",
         "larger-sample-than-before",
+        "gpu-never-finishes",
     ),
     "data": (
         "input-starved",

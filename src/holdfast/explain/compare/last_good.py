@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from holdfast.errors import HoldfastError
 from holdfast.explain.compare.differences import Comparison, compare
 from holdfast.explain.compare.portrait import portray
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Verdict
 from holdfast.explain.gather import gather, sources
+from holdfast.journal import reader
+from holdfast.journal.events import RunOpened
 from holdfast.journal.folder import RunFolder
+from holdfast.regular_file import open_regular
 from holdfast.user_code import script_words
 
 _LOOK_AT = 200  # neighbours, the newest first
 _WEIGH = 3  # of them read whole
 _END_BYTES = 16 << 10
+_LINE_BYTES = 1 << 20
+#: Programs whose `-c` takes the script itself.
+_INTERPRETER = re.compile(r"(?:python|pypy|bash|dash|zsh|ksh|sh|perl|ruby|node)[\d.]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +53,17 @@ def last_good(evidence: Evidence, judge: Callable[[Evidence], Verdict]) -> Evide
     ours, weighed = script_of(opened.event.command), 0
     for folder in _neighbours(evidence.path):
         first = _first_event(folder)
-        if first is None or script_of(first.get("event", {}).get("command", [])) != ours:
+        if first is None or script_of(first.event.command) != ours:
             continue
-        if float(first.get("at", 0.0)) >= opened.at or not _ended_well(folder):
+        if first.at >= opened.at or not _ended_well(folder):
             continue
         weighed += 1
         try:
             found = gather(folder.path, now=evidence.now)
-        except OSError:  # a neighbour that may not be read is no last good run
+            if judge(found).went_well:
+                return found
+        except Exception:  # a neighbour that is damaged, or may not be read, is no last good run
             continue
-        if judge(found).went_well:
-            return found
         if weighed >= _WEIGH:
             break
     return None
@@ -65,6 +72,9 @@ def last_good(evidence: Evidence, judge: Callable[[Evidence], Verdict]) -> Evide
 def script_of(command: list[Any]) -> tuple[str, ...]:
     """The command without the path of its interpreter, and without settings that vary from run to run."""
     words = [str(word) for word in command]
+    program = os.path.basename(words[0]) if words else ""
+    if _INTERPRETER.match(program) and any(word in ("-c", "-e") for word in words[1:]):
+        return (program, *words[1:])  # the text on the command line is all of the script
     scripts = [script.word for script in script_words(words, (".py", ".sh", ".ipynb"))]
     return tuple(os.path.basename(word) for word in (scripts or words)[:1])
 
@@ -82,18 +92,23 @@ def _neighbours(path: Path) -> list[RunFolder]:
     return [folder for folder in folders if os.path.exists(folder.journal)]
 
 
-def _first_event(folder: RunFolder) -> dict[str, Any] | None:
+class _Opened(NamedTuple):
+    at: float
+    event: RunOpened
+
+
+def _first_event(folder: RunFolder) -> _Opened | None:
     try:
-        with folder.journal.open("rb") as file:
-            found = json.loads(file.readline())
-    except (OSError, ValueError):
+        with open_regular(folder.journal, links=False) as file:
+            entries = list(reader.decode([file.readline(_LINE_BYTES)]))
+    except (OSError, HoldfastError):  # the latter for a newer version's
         return None
-    return found if isinstance(found, dict) and found.get("kind") == "run_opened" else None
+    return next((_Opened(one.at, one.event) for one in entries if isinstance(one.event, RunOpened)), None)
 
 
 def _ended_well(folder: RunFolder) -> bool:
     try:
-        with folder.journal.open("rb") as file:
+        with open_regular(folder.journal, links=False) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
             end = file.read()
     except OSError:

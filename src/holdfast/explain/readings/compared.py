@@ -63,6 +63,14 @@ class Compared(NamedTuple):
         return self.is_one_number and self.labels is not None and bool(self.labels.classes)
 
     @property
+    def classes(self) -> int:
+        """How many there are among the labels; 0 where they are no classes."""
+        labels = self.labels
+        if labels is None:
+            return 0
+        return labels.class_count or (labels.shape[-1] if labels.one_hot and labels.shape else 0)
+
+    @property
     def loss(self) -> str:
         """ "" for a function of the user's own, of which nothing is known."""
         return "" if self.output.own_loss else self.output.loss
@@ -81,13 +89,7 @@ class Compared(NamedTuple):
 
     @property
     def target_fact(self) -> Fact | None:
-        if self.targets is None:
-            return None
-        event = self.targets.event
-        whole = event.distinct if event.whole_numbers and event.distinct else None
-        values = {"low": event.min, "high": event.max, "distinct": whole, "shape": list(event.shape),
-                  "one_hot": event.one_hot, "rows": event.rows}  # fmt: skip
-        return self.targets.fact("targets.seen", **values)
+        return targets_fact(self.targets) if self.targets is not None else None
 
     @property
     def because(self) -> list[Fact]:
@@ -100,12 +102,20 @@ class Compared(NamedTuple):
         )
 
 
-def compared(evidence: Evidence) -> Compared | None:
+def compared(evidence: Evidence, *, in_step: bool = False) -> Compared | None:
     """Where one output is compared; None for models with several, and where it was not seen."""
-    seen = courses.output(evidence)
+    seen = courses.output(evidence, in_step=in_step)
     if seen is None:
         return None
     return Compared(seen, courses.targets(evidence), courses.course(evidence))
+
+
+def targets_fact(targets: Recorded[ev.ValuesSeen]) -> Fact:
+    event = targets.event
+    whole = event.distinct if event.whole_numbers and event.distinct else None
+    values = {"low": event.min, "high": event.max, "distinct": whole, "shape": list(event.shape),
+              "one_hot": event.one_hot, "rows": event.rows}  # fmt: skip
+    return targets.fact("targets.seen", **values)
 
 
 #: What a loss says that cannot compare two shapes.

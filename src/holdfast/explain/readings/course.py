@@ -7,6 +7,7 @@ value, or an accuracy at the share of the most frequent class, says that nothing
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.explain.finding import Fact
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Losses of single steps at either end that are taken together, so that one batch does not decide.
 _STEPS_AVERAGED = 5
+#: The same at the end of a loop without epochs: this share of its steps, at most so many. Their mean, as the loss of a
+#: constant answer is a mean: the middle one of skewed losses lies below it.
+_END_SHARE, _MOST_AT_END = 0.2, 50
 #: Of the loss of the best constant answer: a network below the first has learned more, one above the second has not.
 #: Chosen: a network that has learned a little falls through this gap within an epoch or two.
 _BELOW_CONSTANT, _AT_CONSTANT = 0.85, 0.97
@@ -28,6 +32,8 @@ _ACCURATE, _NO_BETTER = 0.2, 0.03
 _FELL, _FLAT = 0.3, 0.02
 #: Steps after which a loss that no longer falls is no slow start. Chosen.
 _MANY_STEPS = 500
+#: The same where all of the data came by again and again. Chosen.
+_SEVERAL_PASSES, _STEPS_OF_PASSES = 5, 200
 #: Classes that a sample lists one by one; of more, the shares of the others are not known.
 _LISTED_CLASSES = 20
 
@@ -45,6 +51,7 @@ class Course(NamedTuple):
     accuracy: float | None  # in training, at the end
     majority: float | None  # share of the largest class
     fell_late: float | None = None  # by which share from its middle to its end
+    passes: int = 0  # over the data, of a loop without epochs
 
     @property
     def fell(self) -> float:
@@ -53,7 +60,8 @@ class Course(NamedTuple):
 
     def stuck_above(self, share: float) -> bool:
         """It no longer falls, and is above this share of the loss of a constant answer, after many steps."""
-        if self.constant is None or self.fell_late is None or self.steps < _MANY_STEPS:
+        often = self.passes >= _SEVERAL_PASSES and self.steps >= _STEPS_OF_PASSES
+        if self.constant is None or self.fell_late is None or not (often or self.steps >= _MANY_STEPS):
             return False
         return abs(self.fell_late) < _FLAT and self.last > share * self.constant
 
@@ -102,13 +110,15 @@ def course(evidence: Evidence) -> Course | None:
     epochs = _epochs(evidence)
     by_epoch = [(number_of(one.event.logs.get("loss")), one) for one in epochs]
     with_loss = [(loss, one) for loss, one in by_epoch if loss is not None]
-    by_step = _of_steps(evidence, epochs)
+    recorded = _of_steps(evidence, epochs)
+    by_step = [loss for loss, _ in recorded]
     finite = [loss for loss in by_step if math.isfinite(loss)]
     losses = [loss for loss, _ in with_loss] or by_step
+    steps = list(range(1, len(losses) + 1)) if with_loss else [step for _, step in recorded]
     if not losses or (not with_loss and len(by_step) < 2 * _STEPS_AVERAGED):
         return None
     began = median(finite[:_STEPS_AVERAGED]) if finite else losses[0]
-    ended = losses[-1] if with_loss else median(by_step[-_STEPS_AVERAGED:])
+    ended = losses[-1] if with_loss else _at_end(by_step)
     newest = with_loss[-1][1] if with_loss else None
     return Course(
         first=max(began, losses[0]) if with_loss else began,
@@ -120,16 +130,35 @@ def course(evidence: Evidence) -> Course | None:
         constant=constant_loss(evidence),
         accuracy=_accuracy(newest.event) if newest is not None else None,
         majority=majority(evidence),
-        fell_late=_fell_late(losses),
+        fell_late=_fell_late(losses, steps),
+        passes=_passes(evidence),
     )
 
 
-def _fell_late(losses: list[float]) -> float | None:
-    """From the middle to the end, each the middle one of several where there are many."""
+def _passes(evidence: Evidence) -> int:
+    """Over the data: those that were seen to end, or the rounds of a loop around a loop that came to its end."""
+    seen = evidence.last(ev.PassDone)
+    planned = evidence.last(ev.LoopPlanned)
+    loops = planned.event.loops if planned is not None else []
+    around = number_of(loops[0].get("count")) if len(loops) > 1 and evidence.exit_code == 0 else None
+    return max(seen.event.number if seen is not None else 0, int(around or 0))
+
+
+def _at_end(losses: list[float]) -> float:
+    last = losses[-min(_MOST_AT_END, max(_STEPS_AVERAGED, int(_END_SHARE * len(losses)))) :]
+    if len(last) <= _STEPS_AVERAGED or not all(math.isfinite(loss) for loss in last):
+        return median(losses[-_STEPS_AVERAGED:])
+    return sum(last) / len(last)
+
+
+def _fell_late(losses: list[float], steps: list[int]) -> float | None:
+    """From the middle of the steps to the end, each the middle one of several where there are many. The first steps are
+    recorded one by one, the later ones now and then."""
     few = min(_STEPS_AVERAGED, len(losses) // 4)
     if few < 1 or not all(math.isfinite(loss) for loss in losses):
         return None
-    half = len(losses) // 2
+    passed = bisect_left(steps, steps[-1] / 2)
+    half = min(max(passed, few), len(losses) - 2 * few)  # neither before the first nor among the last
     middle, end = median(losses[half - few : half + few]), median(losses[-few:])
     return (middle - end) / max(abs(middle), 1e-12)
 
@@ -140,13 +169,13 @@ def _epochs(evidence: Evidence) -> list[Recorded[ev.EpochDone]]:
     return list(evidence.fits[-1].epochs) if started_over else evidence.all(ev.EpochDone)
 
 
-def _of_steps(evidence: Evidence, epochs: list[Recorded[ev.EpochDone]]) -> list[float]:
-    """Losses of single steps, oldest first, of the same fits as the epochs."""
+def _of_steps(evidence: Evidence, epochs: list[Recorded[ev.EpochDone]]) -> list[tuple[float, int]]:
+    """Losses of single steps with their numbers, oldest first, of the same fits as the epochs."""
     since = evidence.fits[-1].started if evidence.fits and epochs else None
     after = since.line if since is not None and epochs[0].event.fit == evidence.fits[-1].number else 0
     seen = [one.event for one in evidence.all(ev.LossSeen) if one.line > after]
     losses = [one.step_loss if one.step_loss is not None else number_of(one.logs.get("loss")) for one in seen]
-    return [loss for loss in losses if loss is not None]
+    return [(loss, one.step) for loss, one in zip(losses, seen, strict=True) if loss is not None]
 
 
 def _accuracy(epoch: ev.EpochDone) -> float | None:
@@ -162,9 +191,12 @@ def targets(evidence: Evidence) -> Recorded[ev.ValuesSeen] | None:
     return newest[0] if len({one.event.name for one in newest}) == 1 else None
 
 
-def output(evidence: Evidence) -> Recorded[ev.OutputSeen] | None:
-    """What the loss compares, where there is one output."""
-    seen = evidence.all(ev.OutputSeen)
+def output(evidence: Evidence, *, in_step: bool = False) -> Recorded[ev.OutputSeen] | None:
+    """What the loss compares, where there is one output.
+
+    A step of the user's own may compare with other than the labels that `fit` was given: `in_step` asks for it.
+    """
+    seen = [one for one in evidence.all(ev.OutputSeen) if (one.event.by == "step") is in_step]
     newest = [one for one in seen if (one.event.fit, one.event.by) == (seen[-1].event.fit, seen[-1].event.by)]
     return newest[-1] if len({one.event.output for one in newest}) == 1 else None
 
@@ -186,6 +218,8 @@ def constant_loss(evidence: Evidence) -> float | None:
     loss, values = compared.event.loss, seen.event
     if loss == "mean_squared_error" and values.std is not None:
         return values.std**2
+    if loss == "mean_absolute_error":
+        return values.median_deviation
     return _entropy(values) if loss in _CROSS_ENTROPIES else None
 
 

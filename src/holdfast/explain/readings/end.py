@@ -9,6 +9,7 @@ from holdfast.journal import events as ev
 
 #: Where a line comes from that the kernel of this machine wrote, and no log.
 KERNEL_LOG = "kernel log"
+_BY_HAND = ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 #: Steps must have been done within so long before a signal for it to have stopped them. Chosen.
 _STEPPING_S = 10.0
@@ -30,6 +31,12 @@ def end_seen(evidence: Evidence) -> tuple[Fact, ...]:
         return (Fact("end.printed", {"text": evidence.end_text}, evidence.exit_source),)
     values = {"signal": evidence.exit_signal, "exit_code": evidence.exit_code}
     return (Fact("end.seen", values, evidence.exit_source),)
+
+
+def ended_by_hand(evidence: Evidence) -> bool:
+    """It still runs, or what ended it came from outside."""
+    interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
+    return evidence.exit_signal in _BY_HAND or evidence.ended is None or interrupted
 
 
 def last_line(evidence: Evidence) -> tuple[Fact, ...]:

@@ -26,7 +26,7 @@ _WRAPPING = re.compile(
 )
 #: Names of a graph inside a line: of the function that ran, and of the operation that ran it.
 _GRAPH_NAMES = re.compile(
-    r"\{\{function_node .*?\}\} ?|\(\d+\) [A-Z_]+: +|\s*\[Op:\w*\](?: name: ?)?$", re.MULTILINE
+    r"\{\{function_node .*?\}\} ?|\(\d+\) [A-Z_]+: +|(?<!\s)\s*\[Op:\w*\](?: name: ?)?$", re.MULTILINE
 )
 _PYTHON_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception): ")
 #: What TensorFlow makes of an exception that leaves a Python function inside a graph.

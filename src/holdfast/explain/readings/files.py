@@ -1,10 +1,14 @@
-"""Files of the dataset that the probe found damaged, after an error about images or records."""
+"""Files that the probe found damaged, that callbacks were to write, or that were at hand when an exception left."""
 
 from __future__ import annotations
 
+import os
+import re
+from typing import Any
+
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
-from holdfast.explain.readings.numbers import whole_or_none
+from holdfast.explain.readings.numbers import number_of, whole_or_none
 from holdfast.journal import events as ev
 
 _FILES_NAMED = 3
@@ -30,3 +34,53 @@ def damaged_file(evidence: Evidence) -> str:
     """The first of the newest search, or ""."""
     searches = [found.event.files for found in evidence.all(ev.BadFilesFound) if found.event.files]
     return str(searches[-1][0].get("path")) if searches else ""
+
+
+def array_fact(evidence: Evidence, above: float) -> Fact | None:
+    """The first whole-number array that reaches this value."""
+    seen = evidence.last(ev.AtHandSeen)
+    for one in seen.event.arrays if seen is not None else []:
+        highest = number_of(one.get("max"))
+        if seen is not None and highest is not None and highest >= above and "int" in str(one.get("dtype")):
+            return seen.fact("array.reaches", name=one.get("name"), low=one.get("min"), high=highest)
+    return None
+
+
+def never_written_by(evidence: Evidence) -> dict[str, Any] | None:
+    """The callback that was to write the file whose absence ended the run, and did not."""
+    error = evidence.error
+    if error is None:
+        return None
+    saved = {_normal(save.event.path) for save in evidence.all(ev.SaveDone)}
+    missing = [_normal(path) for path in error.paths if _normal(path) not in saved]
+    for fit in reversed(evidence.fits):
+        for callback in fit.start.callbacks:
+            pattern = str(callback.get("settings", {}).get("filepath") or "")
+            if pattern and any(_names(pattern, path) for path in missing):
+                return callback
+    return None
+
+
+def never_written_fact(evidence: Evidence) -> Fact | None:
+    callback = never_written_by(evidence)
+    if callback is None:
+        return None
+    settings = callback.get("settings", {})
+    done = evidence.last(ev.EpochDone)
+    values = {
+        "callback": str(callback.get("class")),
+        "epochs": len(evidence.all(ev.EpochDone)),
+        "save_freq": settings.get("save_freq") if isinstance(settings.get("save_freq"), int) else None,
+        "monitor": settings.get("monitor") if settings.get("save_best_only") else None,
+    }
+    return Fact("checkpoint.never-written", values, done.source if done is not None else "journal.jsonl")
+
+
+def _names(pattern: str, path: str) -> bool:
+    """Whether a name as a callback is given it, with places such as {epoch:02d}, is this path."""
+    parts = re.split(r"\{[^{}]*\}", _normal(pattern))
+    return re.search(r"(^|/)" + ".*".join(map(re.escape, parts)) + "$", path) is not None
+
+
+def _normal(path: str) -> str:
+    return os.path.normpath(path) if path else ""

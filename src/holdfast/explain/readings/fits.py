@@ -23,6 +23,8 @@ class Fit:
     started: Recorded[ev.FitStarted] | None
     done: Recorded[ev.FitDone] | None
     epochs: tuple[Recorded[ev.EpochDone], ...]
+    #: What a callback restored between its start and its end.
+    restored: Recorded[ev.Restored] | None = None
 
     @property
     def start(self) -> ev.FitStarted:
@@ -75,10 +77,16 @@ class Fit:
         counted = self.end.steps if self.done is not None else sum(self.steps_by_epoch)
         if counted or self.started is None or self.done is None:
             return counted
-        counted_by_optimizer = (self.end.iterations or 0) - (self.start.iterations or 0)
+        counted_by_optimizer = (self.end.iterations or 0) - self._iterations_before
         # Keras counts one more an epoch without data.
         phantom = max(self.end.epochs, self.planned_epochs or 0)
         return counted_by_optimizer if counted_by_optimizer > phantom + 1 else 0
+
+    @property
+    def _iterations_before(self) -> int:
+        """Steps that the optimizer had counted before: those of a restored state are not of this fit."""
+        restored = self.restored.event.iterations if self.restored is not None else None
+        return max(self.start.iterations or 0, restored or 0)
 
     @property
     def lost_count(self) -> bool:

@@ -29,6 +29,7 @@ _GPU_REFUSED = ErrorText(
 #: Share of the limit above which a process counts as near it. Chosen: a run that grows into
 #: its limit takes the last of it after the last sample.
 _NEAR = 0.9
+_LEAST_PYTHON_BYTES = 6 << 20  # an interpreter that imported nothing takes some nine
 #: Containers that are filled entry by entry.
 _COUNTED = ("list", "dict", "deque", "set", "defaultdict")
 #: Surveys of the user's containers that are searched for the one that grew most.
@@ -59,6 +60,26 @@ class Kept(NamedTuple):
     @property
     def name(self) -> str:
         return str(self.item.get("name"))
+
+    @property
+    def limit(self) -> int | None:
+        """How many entries it may hold; None: any number."""
+        return whole_or_none(self.item.get("limit"))
+
+    @property
+    def is_queue(self) -> bool:
+        return bool(self.item.get("queue"))
+
+    @property
+    def is_emptied(self) -> bool:
+        """Of a queue: something takes entries out of it."""
+        return (whole_or_none(self.item.get("taken")) or 0) > 0
+
+    @property
+    def full_bytes(self) -> int | None:
+        """With as many entries as it may hold, each as large as those that are in it."""
+        length = whole_or_none(self.item.get("length"))
+        return _bytes_of(self.item) * self.limit // length if self.limit and length else None
 
     @property
     def fact(self) -> Fact:
@@ -100,6 +121,18 @@ def near_the_limit(evidence: Evidence, share: float = _NEAR) -> bool:
     sample = evidence.samples[-1][1]
     used = max(sample.rss_bytes, sample.tree_rss_bytes, sample.memory_used_bytes or 0)
     return used > share * evidence.memory_limit[0]
+
+
+def only_waits(evidence: Evidence) -> bool:
+    """The command is a shell or another wrapper: smaller than any Python, its child does the work."""
+    return 0 < evidence.growth.peak_bytes < _LEAST_PYTHON_BYTES
+
+
+def peak_bytes(evidence: Evidence) -> int:
+    """Of the process; of a wrapper, with all below it."""
+    if not only_waits(evidence):
+        return evidence.growth.peak_bytes
+    return max((sample.tree_rss_bytes for _, sample in evidence.samples), default=0)
 
 
 def share_of_limit(evidence: Evidence, held_bytes: float | None) -> float | None:

@@ -25,3 +25,16 @@ def median(values: Sequence[float]) -> float:
     ordered = sorted(values)
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
+    """The value on either side of which half of the weight is; between two such values, their mean."""
+    ordered = sorted(zip(values, weights, strict=True))
+    half, below = sum(weights) / 2, 0.0
+    for place, (value, weight) in enumerate(ordered):
+        below += weight
+        if below == half:
+            return (value + ordered[place + 1][0]) / 2
+        if below > half:
+            return value
+    return ordered[-1][0]

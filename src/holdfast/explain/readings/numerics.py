@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
 
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
+from holdfast.explain.readings.end import exit_called
+from holdfast.explain.readings.error import user_line
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
@@ -58,6 +61,42 @@ def became_non_finite(broken: Recorded[ev.NonFiniteSeen] | None) -> Fact | None:
 
 def weights_finite_before(broken: Recorded[ev.NonFiniteSeen] | None) -> Fact | None:
     return broken.fact("weights.finite-before") if broken and broken.event.weights_finite_before else None
+
+
+#: A line that raises; and the words of a library that looks for such values itself, as NumPy and torch do when asked.
+_ON_PURPOSE = re.compile(r"(?:^|:)\s*(?:raise|assert)\b")
+_SAYS_SO = re.compile(r"\b(nans?|infs?|infinit\w*|non-?finite|not finite)\b", re.IGNORECASE)
+
+
+def stopped_itself(evidence: Evidence) -> list[Fact]:
+    """The script raised or exited by a line of its own after the loss had broken for good: it noticed, and no more."""
+    broken = non_finite(evidence)
+    if broken is None or not evidence.exit_code:
+        return []
+    seen = [one.event for one in evidence.all(ev.LossSeen) if one.event.step > broken.event.step]
+    later = [number_of(one.logs.get("loss")) for one in seen]
+    if any(loss is not None and math.isfinite(loss) for loss in later):
+        return []
+    error, called = evidence.error, evidence.exit_called
+    if called is not None and (error is None or error.type == "SystemExit"):
+        return [exit_called(called)]
+    if error is None or error.type in ("KeyboardInterrupt", "SystemExit"):
+        return []
+    kind, message = error.own
+    if not _ON_PURPOSE.search(error.user_code) and not _SAYS_SO.search(message):
+        return []
+    return [Fact("error.raised", {"type": kind, "message": message}, error.source), *user_line(evidence)]
+
+
+def made_by_a_function(evidence: Evidence) -> Fact | None:
+    """A batch is not finite, and what is stored is: a function between the two has made it."""
+    parts = [(seen, part) for seen in evidence.all(ev.BatchSeen) for part in seen.event.parts]
+    stored = [(seen, part) for seen, part in parts if part.get("found") == "stored"]
+    of_batch = [part for _, part in parts if part.get("finite") is False and part.get("found") != "stored"]
+    if not stored or not of_batch or any(part.get("finite") is False for _, part in stored):
+        return None
+    names = [str(part.get("path")) for _, part in stored]
+    return stored[0][0].fact("data.stored-finite", names=names, columns=of_batch[0].get("columns") or [])
 
 
 def outlier(evidence: Evidence) -> Fact | None:

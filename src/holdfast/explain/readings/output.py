@@ -16,8 +16,10 @@ from typing import NamedTuple, final
 
 from holdfast.explain.finding import Fact
 from holdfast.printed.tracebacks import TracebackText, is_native_log, last_traceback
+from holdfast.regular_file import open_regular
 
 QUOTE_LENGTH = 160  # characters of a line that a fact shows
+MOST_OUTPUT_BYTES = 1 << 30  # that are read through; of a larger output.log, the beginning and the end
 _TAIL_BYTES = 256 << 10
 _HEAD_BYTES = 64 << 10
 #: Lines after a traceback with which it still closes the output: handlers and loggers print some at exit. Chosen.
@@ -65,10 +67,15 @@ class Skipped:
     start: int
     end: int
 
+    @property
+    def countable(self) -> bool:
+        """Holdfast's own copies are far smaller: what is larger is a stranger's, and would take hours."""
+        return self.end - self.start <= MOST_OUTPUT_BYTES
+
     @cached_property
     def lines(self) -> int:
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path, links=False) as file:
                 return _line_breaks(file.fileno(), self.start, self.end)
         except OSError:
             return 0
@@ -84,10 +91,14 @@ class Line:
 
     @property
     def number(self) -> int:
-        return self.place + (self.skipped.lines if self.skipped is not None else 0)
+        if self.skipped is None or not self.skipped.countable:
+            return self.place
+        return self.place + self.skipped.lines
 
     @property
     def source(self) -> str:
+        if self.skipped is not None and not self.skipped.countable:
+            return self.file
         return f"{self.file}:{self.number}"
 
     @property
@@ -141,7 +152,7 @@ def _first(lines: Iterable[Line], pattern: str, *, advice: bool) -> Line | None:
 def read(path: Path) -> Output:
     """The output, or an empty one that says so."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, links=False) as file:
             size = os.fstat(file.fileno()).st_size
             if size <= _HEAD_BYTES + _TAIL_BYTES:
                 return Output(tuple(_lines(file.read(), first=1)), size, True)

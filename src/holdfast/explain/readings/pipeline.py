@@ -120,8 +120,14 @@ def _with_counts(nodes: Iterable[PipelineNode]) -> list[PipelineNode]:
 
 
 def _count_after(node: PipelineNode, count: int | None) -> int | None:
+    if node.settings.get("endless") or (
+        count == INFINITE and node.op in ("filter", "ignoreerrors", "interleave")
+    ):
+        return INFINITE
     if node.op == "tensorslice":
         return whole_or_none(node.settings.get("elements"))
+    if node.op == "repeat" and (whole_or_none(node.settings.get("count")) or 0) < 0:
+        return INFINITE  # whatever it is that repeats
     if count is None or node.op not in ("map", "shuffle", "cache", "prefetch", "batch", "take", "repeat"):
         return None
     number = whole_or_none(node.settings.get("batch_size" if node.op == "batch" else "count"))

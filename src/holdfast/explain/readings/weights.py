@@ -20,13 +20,16 @@ WEIGHTED = (
 )  # fmt: skip
 RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional", "RNN", "ConvLSTM2D")
 NORMALISING = ("BatchNormalization", "SyncBatchNormalization")
+#: Share of its first size that is left of every kernel, where nothing but a decay leads; and the kernels that show it.
+#: Chosen.
+_NOTHING_LEFT, _FEWEST_KERNELS = 1e-3, 2
 
 
 def looked_at(evidence: Evidence) -> Recorded[ev.LayersMeasured] | None:
     """The newest look that measured something, of the last fit that looked ill; not one at the answers alone."""
     looks = evidence.all(ev.LayersMeasured)
     seen = [one for one in looks if one.event.activations and one.event.reason != "places"]
-    if not seen or evidence.fit is None or seen[-1].event.fit != evidence.fit.number:
+    if not seen or seen[-1].event.fit != _fit_number(evidence):
         return None
     return seen[-1]
 
@@ -40,7 +43,7 @@ def not_learned(evidence: Evidence) -> Course | None:
 def constant_answers(evidence: Evidence) -> Recorded[ev.ValuesSeen] | None:
     """Predictions of the last fit that are the same for every row."""
     seen = [one for one in evidence.all(ev.ValuesSeen) if one.event.role == "prediction"]
-    newest = [one for one in seen if evidence.fit is not None and one.event.fit == evidence.fit.number]
+    newest = [one for one in seen if one.event.fit == _fit_number(evidence)]
     same = [one for one in newest if one.event.rows_differ is False]
     return newest[-1] if newest and len(same) == len(newest) else None
 
@@ -63,9 +66,13 @@ def gradient_norms(look: ev.LayersMeasured, layer: str) -> list[float]:
 
 def moved(evidence: Evidence, since: str) -> list[Recorded[ev.WeightsMoved]]:
     """Of the last fit, oldest first; of the loop, where there is no fit."""
-    number = evidence.fit.number if evidence.fit is not None else None
     seen = [one for one in evidence.all(ev.WeightsMoved) if one.event.since == since]
-    return [one for one in seen if one.event.fit == number]
+    return [one for one in seen if one.event.fit == _fit_number(evidence)]
+
+
+def _fit_number(evidence: Evidence) -> int | None:
+    """None for a loop without a fit, whose events have none either."""
+    return evidence.fit.number if evidence.fit is not None else None
 
 
 def update_ratio(event: ev.WeightsMoved) -> float | None:
@@ -76,6 +83,14 @@ def update_ratio(event: ev.WeightsMoved) -> float | None:
         if is_kernel(one) and one.get("rms_before") and not one.get("constant_before")
     ]
     return median(ratios) if ratios else None
+
+
+def pressed_to_nothing(evidence: Evidence) -> float | None:
+    """What is left of the kernel that shrank least, against its first size; None where not all of them vanished."""
+    seen = moved(evidence, "start")
+    kernels = [one for one in seen[-1].event.variables if is_kernel(one)] if seen else []
+    left = [one["rms"] / one["rms_before"] for one in kernels if one.get("rms_before")]
+    return max(left) if len(left) >= _FEWEST_KERNELS and max(left) <= _NOTHING_LEFT else None
 
 
 def is_kernel(variable: dict[str, Any]) -> bool:

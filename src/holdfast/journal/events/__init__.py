@@ -26,15 +26,13 @@ from .memory_events import *
 from .monitor_events import *
 from .process_events import *
 from .run_events import *
+from .scheduler_events import *
 
 EVENTS: tuple[type[Event], ...] = tuple(Event.__subclasses__())
 
 _BY_KIND = {event.kind: event for event in EVENTS}
 
 
-def from_json(kind: str, values: Json) -> Event | None:
-    """The event, or None for a kind that this version does not know."""
-    event = _BY_KIND.get(kind)
-    if event is None:
-        return None
-    return event(**{name: value for name, value in values.items() if name in event.fields})
+def class_of(kind: str) -> type[Event] | None:
+    """None for a kind that this version does not know."""
+    return _BY_KIND.get(kind)

@@ -12,7 +12,7 @@ class DatasetSeen(Event):
     """What feeds a fit, an evaluation or a loop, as far as it can be read without drawing from it."""
 
     role: str = "train"  # train | validation | predict
-    type: str = ""  # tf.data | array | generator | py_dataset | torch | iterator
+    type: str = ""  # tf.data | holdfast | array | generator | py_dataset | torch | iterator
     python_fed: bool | None = None  # elements are made by Python code
     element_spec: Any = None  # [[shape, dtype], ...]
     element_bytes: int | None = None  # of one element as fed (a batch); None when a dimension is not known

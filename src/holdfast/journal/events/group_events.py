@@ -17,6 +17,13 @@ class GroupAssembled(Event):
     ranks_by_host: dict[str, list[int]] = field(default_factory=dict)
 
 
+class PeerRejected(Event):
+    """Somebody who connected to the coordinator was turned away."""
+
+    address: str = ""
+    why: str = ""
+
+
 class AgentsMissing(Event):
     """The group did not start: some agents never connected."""
 

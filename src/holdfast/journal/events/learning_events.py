@@ -20,7 +20,9 @@ class LayersSeen(Event):
 class OutputSeen(Event):
     """What a loss compares with the labels: an output of a compiled model, or what a loop passed to a loss function."""
 
-    by: str = ""  # compile | call: a loss function was called by a loop of the user's own
+    # compile | call: a loss function was called by a loop of the user's own | step: by a `train_step` or a
+    # `compute_loss` of the user's own, in fit
+    by: str = ""
     fit: int | None = None
     model: str = ""
     output: str = ""  # its name, where a model has several
@@ -39,6 +41,9 @@ class OutputSeen(Event):
     reads_behind: bool = False
     loss_where: str = ""  # the user's line that chose the loss
     part: bool = False  # scaled, weighted, or one of several terms: its value is not what is minimised
+    # A cross-entropy that the script has written itself, of values that nothing divides by their sum
+    written_out: bool = False
+    term: str = ""  # under which name the logs have the part of the loss that it is in
     metrics: list[str] = field(default_factory=list)  # as the framework resolved them: binary_accuracy, …
     prediction_shape: Any = None  # with None where it is open
     target_shape: Any = None  # None: not seen
@@ -58,6 +63,7 @@ class ValuesSeen(Event):
     max: float | None = None
     mean: float | None = None
     std: float | None = None
+    median_deviation: float | None = None  # of targets of one number: the mean distance from their median
     finite: bool = True
     whole_numbers: bool = False
     distinct: int | None = None  # different values, counted up to 1,000
@@ -76,15 +82,23 @@ class ValuesSeen(Event):
 
 
 class DependenceSeen(Event):
-    """Whether rows that are alike have labels that are alike: the label of the nearest other row."""
+    """Whether rows that are alike have labels that are alike: by the label of the nearest other row; of images, by
+    what simple features of some say about the labels of others."""
 
     fit: int | None = None
     rows: int = 0
-    agreement: float = 0.0  # share of rows, or correlation of continuous targets
+    agreement: float = 0.0  # share of rows, or correlation: of continuous targets, and of images
     chance: float = 0.0  # the same with shuffled labels
-    of: str = ""  # classes | values
-    # how much nearer the nearest row is than in rows whose columns are shuffled each by itself: 1 for columns of noise
+    of: str = ""  # classes | values | images
+    # how much nearer the nearest row is than in rows whose columns are shuffled each by itself: 1 for columns of noise;
+    # of images the correlation of neighbouring pixels: 0 for noise
     structure: float | None = None
+    # of shuffles of the labels, the share in which some column, or some statistic of a row, goes with them at least as
+    # well; None: not looked at
+    shuffles_as_related: float | None = None
+    # rows that came again in a later batch, and those of them that came with another label
+    rows_again: int = 0
+    relabelled: int = 0
 
 
 class DetectionTargetsSeen(Event):
@@ -92,6 +106,7 @@ class DetectionTargetsSeen(Event):
 
     fit: int | None = None
     step: int = 0  # 0: rows spread over all of the data
+    batches: int = 1  # that were looked at: after one without an object the next ones are
     where: str = ""
     image: list[int] = field(default_factory=list)  # height and width of the inputs
     boxes: str = ""  # name of the target
@@ -109,6 +124,7 @@ class DetectionTargetsSeen(Event):
     ids: dict[str, int] = field(default_factory=dict)  # places by class, most frequent first; -1: no class
     highest_id: int | None = None
     lowest_id: int | None = None
+    packed: bool = False  # boxes and ids are columns of one target
     several: bool = False  # classes of several places in a row
     rates: list[float] = field(default_factory=list)  # share of ones in each column of rows of zeros and ones
     with_box: dict[str, int] = field(
@@ -131,6 +147,8 @@ class DetectionAnswersSeen(Event):
     apart: float | None = (
         None  # how often an object has a higher score than a place without one: 0.5 by chance
     )
+    # of a target that has the ids beside the boxes: share of objects by id that the model tells from places without one
+    found_by_id: dict[str, float] = field(default_factory=dict)
 
 
 class WeightsMoved(Event):
@@ -142,6 +160,18 @@ class WeightsMoved(Event):
     # {"name", "layer", "size", "rms": now, "rms_before", "change": RMS of the difference, "equal_units": all units of
     #  the layer have the same weights, "constant": all values are one value}
     variables: list[Json] = field(default_factory=list)
+
+
+class IndexOutOfRange(Event):
+    """A jitted step looked up whole numbers that it was given, beyond the end of an axis: JAX raises for none."""
+
+    step: int = 0
+    low: int = 0  # of the numbers so far, as they are looked up
+    high: int = 0
+    size: int = 0  # of the axis
+    how: str = ""  # fill: NaN comes back | clip: the last entry | one-hot: zeros
+    table: bool = False  # it is a table of weights, and not an output for each class
+    where: str = ""  # the step
 
 
 class LayersMeasured(Event):

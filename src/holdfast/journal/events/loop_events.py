@@ -13,6 +13,18 @@ class LoopSeen(Event):
     where: str = ""
 
 
+class SamePointSeen(Event):
+    """The thread that trains has been at one point, with the same variables, while no step was done. Written every few
+    seconds, in a process that has opened a GPU."""
+
+    step: int = 0  # steps done
+    for_s: float = 0.0
+    where: str = ""  # the innermost line of the user's own
+    frames: list[str] = field(default_factory=list)  # "file:line function", innermost first
+    # of the newest step of a loop on JAX: pending | ready | unknown; "" elsewhere
+    result: str = ""
+
+
 class PassDone(Event):
     """A loop of the user's own started its dataset again: how the pass before went."""
 
@@ -30,9 +42,10 @@ class OpenLoopSeen(Event):
 
 
 class DataOnlyLoopSeen(Event):
-    """A loop over the data, inside another loop, has no break: it ends when the data does."""
+    """A loop over the data has no break: it ends when the data does."""
 
     where: str = ""
+    role: str = "train"  # train: it is inside another loop | validation: no step was done in it
 
 
 class GradientsNotApplied(Event):
@@ -53,6 +66,24 @@ class StepsWithoutGradients(Event):
     taken_where: str = ""  # the backward pass
     optimizer: str = ""  # class
     optimizer_where: str = ""  # the line that made it
+    frozen: int | None = None  # values of its parameters, where none of them may be changed; 0: it has none
+
+
+class WeightsLeftAlone(Event):
+    """A jitted step whose new weights do not depend on what it is given to train on, by the program that JAX traced."""
+
+    where: str = ""  # the step
+    returned: bool = (
+        False  # it returns the very weights that it was given, though something else follows the data
+    )
+    weights: int = 0  # arrays
+
+
+class GradientsOfNothing(Event):
+    """A GradientTape was asked for gradients with respect to an empty list, again and again, and nothing else was."""
+
+    where: str = ""
+    times: int = 0
 
 
 class GradientsKept(Event):

@@ -11,7 +11,8 @@ class HoldingsSeen(Event):
 
     step: int | None = None
     rss_bytes: int | None = None
-    items: list[Json] = field(default_factory=list)  # {"name", "type", "length", "bytes", "grew_by", "where"}
+    # {"name", "type", "length", "bytes", "grew_by", "where", "limit", "queue", "taken"}
+    items: list[Json] = field(default_factory=list)
     # {"Model": 12, "EagerTensor": 5000}: of framework objects alive
     object_counts: Json = field(default_factory=dict)
 

@@ -82,6 +82,16 @@ class ExceptionRaised(Event):
     paths_there: list[str] | None = None  # those of them that were there at that moment
 
 
+class AtHandSeen(Event):
+    """Files and arrays in the user's frames when an exception left the script."""
+
+    # {"path", "bytes", "missing": what the file lacks by its own format, "" if it is complete}
+    files: list[Json] = field(default_factory=list)
+    # {"name", "shape", "dtype", "min", "max"}; innermost frames first
+    arrays: list[Json] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)  # names of lists and dictionaries without entries
+
+
 class SignalSeen(Event):
     """A Python signal handler of the child was about to run, or the default action of SIGTERM."""
 

@@ -75,6 +75,7 @@ class AttemptEnded(Event):
     signal: str | None = None  # "SIGKILL"
     core_dumped: bool = False
     duration_s: float = 0.0
+    step: int | None = None  # of the last heartbeat; None where there was none
     max_rss_bytes: int | None = None
     user_s: float | None = None
     system_s: float | None = None

@@ -1,11 +1,12 @@
-"""A job for a cloud or a cluster, in words that all of them share. Pure."""
+"""A job for a cloud or a cluster, in words that all of them share."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.errors import ContradictorySettings, UsageError
+from holdfast.launch import group_token
 from holdfast.settings.recipe import Recipe
 from holdfast.settings.write import to_toml
 
@@ -32,6 +33,7 @@ class Job:
     project: str = ""
     region: str = ""
     restarts: int = 3
+    token: str = field(default_factory=group_token.new, repr=False)  # of the group; random for each job
 
     @property
     def recipe_text(self) -> str:

@@ -63,7 +63,7 @@ def _pool(job: Job, replicas: int) -> dict[str, Any]:
             "args": [job.script("/tmp/run")],
             "env": [
                 {"name": "HOLDFAST_RECIPE", "value": job.recipe_text},
-                {"name": "HOLDFAST_GROUP_TOKEN", "value": job.name},
+                {"name": "HOLDFAST_GROUP_TOKEN", "value": job.token},
             ],
         },
     }

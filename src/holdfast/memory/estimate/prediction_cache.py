@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import atomic_write
-from holdfast.data.images.facts_cache import cache_folder
 from holdfast.errors import HoldfastError
+from holdfast.host.cache_folder import cache_folder
 from holdfast.memory.gpu_catalogue import GpuSpec
 from holdfast.memory.step_config import StepConfig, fingerprint
 from holdfast.subprocess_json import Reply

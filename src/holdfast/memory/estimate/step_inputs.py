@@ -13,7 +13,7 @@ def spec_of(config: StepConfig) -> DetectorSpec:
     names = tuple(f"class {number}" for number in range(config.classes))
     return DetectorSpec(
         config.detector, config.backbone, names, (config.input, config.input), precision=config.precision,
-        normalization=config.normalization, rematerialise=config.rematerialise,
+        normalization=config.normalization, rematerialise=config.rematerialise, variant=config.variant,
     )  # fmt: skip
 
 

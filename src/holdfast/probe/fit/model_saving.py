@@ -141,7 +141,7 @@ def _watch_load(
             context.saves.backup_path = path
             return
         if by == "tf.train.Checkpoint":
-            context.guard(skipped_loops.PART, context.skipped_loops.state_read, None)
+            context.guard(skipped_loops.PART, context.skipped_loops.state_read, skipped_loops.FILLED)
         count = model_facts.iterations(target if target is not None else result)
         plan = context.guard(PART, planned_steps.find, count) if count and not context.fits.current else None
         context.record(
@@ -190,6 +190,18 @@ def _with_optimizer(target: Any) -> Any:
     return target
 
 
+def _epoch_to_begin(model: Any) -> int | None:
+    """Keras 3 keeps it in the model; Keras 2 in the variables that it has just read."""
+    epoch: int | None = getattr(model, "_initial_epoch", None)
+    state = getattr(model, "_training_state", None)
+    saved = getattr(state, "_ckpt_saved_epoch", None)
+    if epoch is not None or saved is None:
+        return epoch
+    done = int(saved.numpy())
+    by_batch = isinstance(getattr(state, "_save_freq", None), int)
+    return None if done < 0 else done if by_batch else done + 1
+
+
 def backup_restored(context: ProbeContext, model: Any) -> None:
     """After on_train_begin: BackupAndRestore has put the model back to an epoch."""
     path, context.saves.backup_path = context.saves.backup_path, None
@@ -201,7 +213,7 @@ def backup_restored(context: ProbeContext, model: Any) -> None:
             path=path,
             by="BackupAndRestore",
             iterations=count,
-            epoch=getattr(model, "_initial_epoch", None),
+            epoch=_epoch_to_begin(model),
             optimizer_restored=None if count is None else count > 0,
         )
     )

@@ -87,6 +87,7 @@ class FitObserver:
         self._context.losses.fit_begins(fit.model)
         self._context.learning.fit_begins(fit, given)
         self._context.memory.training_began()
+        self._context.same_point.training_began()
         return fit, previous
 
     def fit_ends(self, token: Any, error: BaseException | None) -> None:
@@ -103,6 +104,7 @@ class FitObserver:
             context.guard(loss_watch.PART, context.losses.fit_ends, fit.model)
         self._look_at_weights(fit, error)
         context.learning.fit_ends(fit)
+        fit.given = None
         self._fits.end(fit, error)
         if self._fits.current is not None:
             context.heartbeat.set_phase(*previous)
@@ -116,7 +118,6 @@ class FitObserver:
             steps = self._context.heartbeat.step - fit.base_step
             self._context.motion.fit_ends(fit, steps)
             self._context.deep_look.fit_ends(fit, steps)
-        fit.given = None
 
     def evaluate_begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         heartbeat = self._context.heartbeat

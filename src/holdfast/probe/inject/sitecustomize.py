@@ -53,7 +53,10 @@ def _record_left_out(run_dir, attempt):
     line = '{"kind": "probe_left_out", "at": %.6f, "mono": %.6f, "by": "probe", "pid": %d, "attempt": %d, '
     line += '"event": %s}\n'
     line %= (time.time(), _monotonic_s(time), os.getpid(), attempt, event)
-    journal = os.open(os.path.join(run_dir, "journal.jsonl"), os.O_WRONLY | os.O_APPEND)
+    flags = (
+        os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    )  # no link, and no FIFO at which it would wait
+    journal = os.open(os.path.join(run_dir, "journal.jsonl"), flags)
     try:
         os.write(journal, line.encode("ascii"))
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+_FEW_COLUMNS = 16  # of which those that are not finite are named
 _ROWS_TO_KNOW = 16  # so many rows of four numbers must look like boxes before one of them is called a bad one
 
 
@@ -66,6 +67,10 @@ def judge(array: Any, index: int, known: BoxColumns) -> dict[str, Any] | None:
     if not finite.all():
         row = int(np.argwhere(~finite.reshape(len(array), -1).all(axis=1))[0][0]) if array.ndim else 0
         part.update(finite=False, row=row, value=str(array[~finite].flat[0]))
+        if array.ndim > 1 and array.shape[-1] <= _FEW_COLUMNS:
+            part["columns"] = [
+                int(place) for place in np.flatnonzero(~finite.reshape(-1, array.shape[-1]).all(axis=0))
+            ]
     return part if boxes or not finite.all() else None
 
 

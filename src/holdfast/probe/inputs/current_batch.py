@@ -49,12 +49,12 @@ class CurrentBatch:
         parts = [self._typical.outlier(array, i) for i, array in enumerate(arrays) if array is not None]
         return [part for part in parts if part is not None]
 
-    def record_faults(self) -> bool:
-        """Records a fault in the batch at which a value was not finite; False when none is known."""
+    def record_faults(self) -> list[dict[str, Any]]:
+        """Records what is wrong with the batch at which a value was not finite, as far as it is known."""
         parts = self.faults()
         if parts:
             self._record(parts)
-        return bool(parts)
+        return parts
 
     def loss_jumped(self) -> None:
         """Records a value far beyond the others in the batch at which the loss jumped."""

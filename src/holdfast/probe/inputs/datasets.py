@@ -231,6 +231,7 @@ def _of_generator(adapter: Any, role: str, where: str) -> DatasetSeen:
 
 def _underlying(generator: Any) -> Any:
     """Keras chains the batches it has peeked at before the user's generator."""
+    generator = getattr(generator, "__wrapped__", generator)
     for cell in getattr(generator, "__closure__", None) or ():
         content = cell.cell_contents
         if hasattr(content, "gi_code"):

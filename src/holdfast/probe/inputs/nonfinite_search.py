@@ -16,6 +16,7 @@ from ...journal.events import BatchSeen
 from ..runtime import hidden_thread
 from ..runtime.context import ProbeContext
 from ..state import tfdata_graph
+from . import stored_values
 from .box_checks import BoxColumns, judge
 from .value_outliers import TypicalValues
 
@@ -104,6 +105,8 @@ def _search(context: ProbeContext, source: Callable[[], Iterable[list[Any]]], st
                     role="train", step=number, parts=[{**part, "found": "afterwards"} for part in parts]
                 )
             )
+            if not of_arrays and any(part.get("finite") is False for part in parts):
+                stored_values.of_dataset(context, context.data.dataset)
             return
         far = far or _outliers(typical, arrays, number, of_arrays)
         if stop.is_set() or time.monotonic() > until:

@@ -47,7 +47,7 @@ def _faults_in(path: str, end: float, named: set[float]) -> dict[str, Any]:
     rows: list[int] = []
     edges: list[float] = []
     in_error = False
-    for number, record in enumerate(_records(path)):
+    for number, record in enumerate(records(path)):
         if time.monotonic() > end:
             break
         looked_at = number + 1
@@ -75,7 +75,7 @@ def inverted_pairs(features: dict[str, list[float]]) -> Iterator[tuple[float, fl
                     yield low, high
 
 
-def _records(path: str) -> Iterator[bytes]:
+def records(path: str) -> Iterator[bytes]:
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         at = 0
@@ -90,17 +90,23 @@ def _records(path: str) -> Iterator[bytes]:
 
 
 def features_of(record: bytes) -> dict[str, list[float]]:
-    """The lists of floats of a tf.train.Example whose names end in an edge; none of bytes that are something else."""
+    """The lists of floats of a tf.train.Example whose names end in an edge."""
+    return {name: values for name, values in floats_of(record).items() if name.endswith(("min", "max"))}
+
+
+def floats_of(record: bytes) -> dict[str, list[float]]:
+    """The lists of floats of a tf.train.Example; none of bytes that are something else."""
     found: dict[str, list[float]] = {}
     try:
         for _, features in _messages(record, {1}):
             for _, entry in _messages(features, {1}):
                 fields = dict(_messages(entry, {1, 2}))
                 name = fields.get(1, b"").decode("utf-8", "replace")
-                if name.endswith(("min", "max")):
-                    found[name] = [
-                        value for _, floats in _messages(fields.get(2, b""), {2}) for value in _floats(floats)
-                    ]
+                values = [
+                    value for _, floats in _messages(fields.get(2, b""), {2}) for value in _floats(floats)
+                ]
+                if values:
+                    found[name] = values
     except (IndexError, struct.error):
         return {}
     return found

@@ -1,7 +1,8 @@
 """A batch of what feeds a fit, taken where that cannot change the run.
 
 Python code that feeds a fit is observed on its way. A batch of tf.data never passes through Python in `fit` on
-TensorFlow, and another iterator would take numbers from a shuffle's seeds: one is made when the process ends.
+TensorFlow, and another iterator would take numbers from a shuffle's seeds: one is made when the process ends. Of a fit
+that learned nothing more batches are drawn then, to see whether the labels depend on the inputs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..runtime.hidden_thread import HiddenThread
 from ..runtime.nested_values import leaves
 from ..runtime.weak_references import weak
 from ..state import tfdata_graph
+from .drawn_rows import DrawnRows
 
 if TYPE_CHECKING:
     from .learning_observer import LearningObserver
@@ -22,6 +24,7 @@ PART = "dataset_samples"
 _LIGHT_BYTES = 64 << 20  # a dataset whose tensors are smaller may be kept until the end
 _MOST_SECONDS = 2.0  # that the first batch of the last epoch took
 _LONGEST_S = 5.0  # that the end of the process waits for a batch: what feeds it may be gone by now
+_MOST_BATCHES = 40  # of a fit that learned nothing
 
 
 class DatasetSamples:
@@ -31,10 +34,19 @@ class DatasetSamples:
         self._dataset: Any = None
         self._waits = False
         self.first_batch_s: float | None = None  # of the last epoch of the newest fit
+        self.learned_nothing = False  # in that fit
 
     def forget(self) -> None:
         """Another fit begins: what was kept for the end fed an earlier one."""
         self._dataset = None
+        self.learned_nothing = False
+
+    def fit_ended(self, first_batch_s: float | None, learned_nothing: bool) -> None:
+        """A dataset that is a local variable would be gone when the process ends: one that is small is kept."""
+        self.first_batch_s, self.learned_nothing = first_batch_s, learned_nothing
+        dataset = self._dataset() if self._dataset is not None and learned_nothing else None
+        if dataset is not None and _all_bytes(dataset) <= _LIGHT_BYTES:
+            self._dataset = lambda: dataset
 
     def adapter_chosen(self, adapter: Any) -> None:
         """Keras has chosen how it reads what `fit` was given."""
@@ -74,6 +86,8 @@ class DatasetSamples:
         adapter._standardize_batch = observed
 
     def _dataset_given(self, dataset: Any) -> None:
+        if self._dataset is not None:  # what trains comes first; this one validates
+            return
         if self._sample_tensors(dataset):
             return
         light = _bytes(dataset) <= _LIGHT_BYTES
@@ -111,10 +125,32 @@ class DatasetSamples:
         if tfdata_graph.is_python_fed(dataset):
             return
         drawn: list[Any] = []
-        HiddenThread(lambda: drawn.extend(dataset.take(1))).join(_LONGEST_S)
+        rows = DrawnRows()
+
+        def draw() -> None:
+            for element in dataset.take(_MOST_BATCHES if self.learned_nothing else 1):
+                drawn.extend([] if drawn else [element])
+                if rows.add(element):
+                    return
+
+        HiddenThread(draw).join(_LONGEST_S)
         for element in drawn:
             self._observer.awaits_batch = True
             self._observer.batch_fetched(element)
+        if self.learned_nothing:
+            self._observer.record_dependence(rows)
+
+
+def _all_bytes(dataset: Any) -> int:
+    """Of all elements together; more than may be kept where that is not known."""
+    count, rows = int(dataset.cardinality()), tfdata_graph.batch_size_of(dataset)
+    each = 0
+    for spec in leaves(dataset.element_spec):
+        size = int(spec.dtype.size)
+        for side in spec.shape:
+            size *= int((rows if side is None else side) or _LIGHT_BYTES)
+        each += size
+    return count * each if count > 0 and each else _LIGHT_BYTES + 1
 
 
 def _bytes(dataset: Any) -> int:

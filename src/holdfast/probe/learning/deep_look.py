@@ -157,7 +157,10 @@ class DeepLook:
                 named if named is not None else by_place[place] if len(by_place) == len(predictions) else None
             )
             if target is not None:
-                seen = detection_samples.answers_seen(target, values, name, step=steps, fit=fit.number)
+                seen = detection_samples.packed_answers_seen(target, values, step=steps, fit=fit.number)
+                seen = seen or detection_samples.answers_seen(
+                    target, values, name, step=steps, fit=fit.number
+                )
                 if seen is not None:
                     self._context.record(seen)
 

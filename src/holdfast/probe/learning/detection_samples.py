@@ -13,6 +13,8 @@ _MOST_CLASSES = 100  # different ids: more are words or pixels, not classes of o
 _LISTED = 20
 _MOSTLY = 0.95
 _BY_ONE = 1.05  # coordinates as shares of the image, with some room
+_NINE_OF_TEN, _MOST_FALSE = 0.9, 0.02  # objects that a limit finds, and places without one above it
+_FEW_EMPTY = 0.5  # of the places of a map
 _RANKS = (2, 3, 4)  # one box a row, boxes or anchors in a row, a grid
 
 
@@ -20,6 +22,10 @@ def targets_seen(
     inputs: list[Any], targets: list[Any], names: list[str], *, step: int = 0, fit: int | None = None, where: str = ""
 ) -> DetectionTargetsSeen | None:  # fmt: skip
     """None where the targets are neither boxes nor classes of several places in a row."""
+    packed = _unpacked(targets[0]) if len(targets) == 1 else None
+    if packed is not None:
+        seen = targets_seen(inputs, list(packed), ["", ""], step=step, fit=fit, where=where)
+        return seen.changed(packed=True, boxes="", classes="") if seen is not None else None
     box = next((place for place, one in enumerate(targets) if _is_box(one)), None)
     ids = next((place for place, one in enumerate(targets) if place != box and _is_classes(one)), None)
     if ids is not None and box is None and targets[ids].ndim == (1 if _width(targets[ids]) == 1 else 2):
@@ -35,6 +41,69 @@ def targets_seen(
         places = targets[box].shape[:-1] if box is not None else None
         about.update(_of_classes(classes, filled, places), classes=_name(names, ids, len(targets)))
     return DetectionTargetsSeen(**about)
+
+
+def _unpacked(array: Any) -> tuple[Any, Any] | None:
+    """Boxes and ids of a map whose fifth column, or first, is a class: a place without an object is all zeros."""
+    import numpy as np
+
+    if array.ndim not in _RANKS[1:] or array.shape[-1] != _BOX + 1:
+        return None
+    rows = _sampled(array).reshape(-1, _BOX + 1).astype("float64")
+    empty = (rows == 0).all(axis=1)
+    if not np.isfinite(rows).all() or not _FEW_EMPTY < empty.mean() < 1:
+        return None
+    whole = (rows == np.floor(rows)).all(axis=0) & (rows.min(axis=0) >= 0)
+    place = next(
+        (one for one in (0, _BOX) if whole[one] and 1 < len(np.unique(rows[:, one])) <= _MOST_CLASSES), None
+    )
+    if place is None or rows[:, place].max() < 2:  # of two values it says whether there is a box
+        return None
+    others = [one for one in range(_BOX + 1) if one != place]
+    return (array[..., others], array[..., place]) if not whole[others].all() else None
+
+
+def packed_answers_seen(target: Any, answers: Any, *, step: int, fit: int | None) -> Any:
+    """Of a map with boxes and ids: whether any number of the model tells the places with an object, class by class."""
+    import numpy as np
+
+    unpacked = _unpacked(np.asarray(target))
+    if unpacked is None:
+        return None
+    boxes, ids = unpacked[0].reshape(-1, _BOX), unpacked[1].astype("int64").reshape(-1)
+    given = np.asarray(answers)
+    scores = given.reshape(-1, given.shape[-1]).astype("float64") if given.ndim > 1 else given
+    if (
+        scores.ndim != 2
+        or len(scores) != len(ids)
+        or scores.shape[1] > _MOST_CLASSES
+        or not np.isfinite(scores).all()
+    ):
+        return None
+    objects, most = (boxes != 0).any(axis=1), int(ids[(boxes == 0).all(axis=1)][0])
+    shown = {str(one): objects & (ids == one) for one in np.unique(ids[objects])[:_LISTED]}
+    found = _found_by_id(scores, objects & (ids != most), ~objects, shown)
+    return DetectionAnswersSeen(
+        fit=fit, step=step, places=len(ids), most_frequent=most, wanted=_counted(ids), found_by_id=found,
+    )  # fmt: skip
+
+
+def _found_by_id(scores: Any, others: Any, empty: Any, by_id: dict[str, Any]) -> dict[str, float]:
+    """Share of the objects of each id that are found where nine of ten of the others are, by the number that tells them
+    best; nothing where every number finds many places without one."""
+    import numpy as np
+
+    signed = [sign * scores[:, column] for column in range(scores.shape[1]) for sign in (1, -1)]
+    if not others.any() or not empty.any():
+        return {}
+    by_number = []
+    for one in signed:
+        limit = np.quantile(one[others], 1 - _NINE_OF_TEN)
+        if (one[empty] >= limit).mean() <= _MOST_FALSE:
+            by_number.append(
+                {name: round(float((one[own] >= limit).mean()), 4) for name, own in by_id.items()}
+            )
+    return max(by_number, key=lambda found: min(found.values()), default={})
 
 
 def mostly_one_class(seen: DetectionTargetsSeen) -> bool:

@@ -164,5 +164,5 @@ def _write(folder: Any, content: str, rows: Any) -> None:
     folder.experiment.mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         folder.experiment_result.unlink()  # of an earlier fit or attempt
-    write_bytes(folder.experiment_rows, packed.getvalue(), sync=False)
-    write_text(folder.experiment_model, content, sync=False)
+    write_bytes(folder.experiment_rows, packed.getvalue(), sync=False, private=True)
+    write_text(folder.experiment_model, content, sync=False, private=True)

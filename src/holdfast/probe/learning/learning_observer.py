@@ -8,8 +8,9 @@ from ...journal.events import OutputSeen, ValuesSeen, payload
 from ..runtime.context import ProbeContext
 from ..runtime.nested_values import leaves
 from ..state.fit_log import FitState
-from . import detection_samples, outputs, value_samples
+from . import deep_look, detection_samples, image_dependence, outputs, recorded_rows, value_samples
 from .dataset_samples import DatasetSamples
+from .drawn_rows import DrawnRows
 from .layer_lines import LayerLines
 
 PART = "learning"
@@ -52,7 +53,10 @@ class LearningObserver:
 
     def fit_ends(self, fit: FitState) -> None:
         self.awaits_batch = False
-        self.samples.first_batch_s = fit.first_step_s
+        learned_nothing = bool(deep_look.suspicion(fit.motion.first_loss if fit.motion else None, fit.losses))
+        self._context.guard(PART_VALUES, self.samples.fit_ended, fit.first_step_s, learned_nothing)
+        if learned_nothing and _is_recorded(fit.number):
+            self._context.guard(PART_VALUES, self._sample_images, fit)
         if not fit.epochs_done and _is_recorded(fit.number):
             self._context.guard(PART, self._record_model, fit)
 
@@ -98,10 +102,30 @@ class LearningObserver:
         weights = _arrays(given.get("sample_weight"))
         if weights or given.get("class_weight"):
             self._context.record(_weights(weights, given.get("class_weight"), fit.number))
-        if len(arrays) == 1 and len(targets) == 1 and fit.number == 1:
-            seen = value_samples.dependence(arrays[0], targets[0], fit.number)
+        self._relate(arrays, targets, fit.number)
+
+    def _relate(self, arrays: list[Any], targets: list[Any], fit: int | None) -> None:
+        """All rows of a table, as arrays or as tensors of a dataset: do the labels depend on them?"""
+        if len(arrays) == 1 and len(targets) == 1 and fit == 1:
+            seen = value_samples.dependence(arrays[0], targets[0], fit)
             if seen is not None:
                 self._context.record(seen)
+
+    def _sample_images(self, fit: FitState) -> None:
+        """Of arrays that `fit` was given; a table was looked at when it began."""
+        x, y, _ = fit.given if fit.given is not None else (None, None, 0.0)
+        if y is None or not image_dependence.is_images(x):
+            return
+        taken = recorded_rows.of_fit(self._context, fit, image_dependence.MOST_ROWS)
+        rows = DrawnRows()
+        if taken is not None:
+            rows.add_arrays(taken.inputs, taken.targets)
+            self.record_dependence(rows, fit.number)
+
+    def record_dependence(self, rows: DrawnRows, fit: int | None = None) -> None:
+        seen = rows.dependence(self._fit if fit is None else fit)
+        if seen is not None:
+            self._context.record(seen)
 
     def record_values(
         self, inputs: list[Any], targets: list[Any], names: list[str], *, where: str = "", step: int = 0,
@@ -147,7 +171,10 @@ class LearningObserver:
             return
         names = [str(one) for one in element[1]] if isinstance(element[1], dict) else []
         self._context.deep_look.batch_passed(element[0], element[1])
-        self.record_values(_arrays(element[0]), _arrays(element[1]), names, step=step, fit=self._fit)
+        arrays, targets = _arrays(element[0]), _arrays(element[1])
+        self.record_values(arrays, targets, names, step=step, fit=self._fit)
+        if step == 0:
+            self._relate(arrays, targets, self._fit)
         weights = _arrays(element[2]) if len(element) == 3 else []
         if weights:
             self._context.record(_weights(weights, None, self._fit))

@@ -145,8 +145,20 @@ def _is_model(layer: Any) -> bool:
 
 def flat_layers(model: Any) -> list[Any]:
     """Without models inside of models, which stand for their layers, and without inputs."""
-    layers = [layer for layer in model._flatten_layers(include_self=False) if not _is_model(layer)]
+    layers = [layer for layer in _in_their_order(model, set()) if not _is_model(layer)]
     return [layer for layer in layers if type(layer).__name__ != "InputLayer"]
+
+
+def _in_their_order(layer: Any, seen: set[int]) -> list[Any]:
+    """Keras 3 lists the layers of a model inside of a model from the last to the first."""
+    if not isinstance(getattr(layer, "_layers", None), list) or hasattr(layer, "_self_tracked_trackables"):
+        return list(layer._flatten_layers(include_self=False))
+    found = []
+    for child in layer._layers:
+        if id(child) not in seen:
+            seen.add(id(child))
+            found += [child, *_in_their_order(child, seen)]
+    return found
 
 
 def described(layer: Any, lines: LayerLines) -> dict[str, Any]:

@@ -24,11 +24,16 @@ def layers_seen(model: Any, lines: LayerLines) -> LayersSeen:
 
 def trains_by_itself(model: Any) -> bool:
     """The loss that was compiled is the one that is minimised: no `train_step` or `compute_loss` of the user's own."""
+    return own_method(model) is None
+
+
+def own_method(model: Any) -> Any:
+    """The `train_step` or `compute_loss` of the user's own, where there is one."""
     for name in ("train_step", "compute_loss"):
         method = getattr(type(model), name, None)
         if method is not None and not _of_library(method):
-            return False
-    return True
+            return method
+    return None
 
 
 def _of_library(method: Any) -> bool:
@@ -59,6 +64,28 @@ def outputs_seen(
                 "target_shape": target_shapes.get(name if several else ""),
             }  # fmt: skip
             rows.append(_one(tensor, last, losses.read_loss(loss), lines, about))
+    return rows
+
+
+def without_loss(model: Any, lines: LayerLines) -> list[OutputSeen]:
+    """The outputs of a model that was never compiled."""
+    tensors = list(_safely_outputs(model))
+    lasts = [model_structure.last_layer(model, tensor) for tensor in tensors] or [_without_graph(model)]
+    several = len(lasts) > 1
+    rows = []
+    for place, last in enumerate(lasts):
+        tensor = tensors[place] if tensors else None
+        if last is None:
+            continue
+        shape = _shape(tensor)
+        units = shape[-1] if shape and len(shape) > 1 else model_structure.units_of(last.layer)
+        rows.append(
+            OutputSeen(
+                by="call", model=str(getattr(model, "name", "")), output=str(place) if several else "",
+                layer=type(last.layer).__name__, layer_name=str(getattr(last.layer, "name", "")), units=units,
+                activation=last.activation, where=lines.of(last.layer), own_loss=True, prediction_shape=shape,
+            )
+        )  # fmt: skip
     return rows
 
 
@@ -107,14 +134,25 @@ def _reads_behind(tensor: Any, last: LastLayer | None, loss: losses.ReadLoss) ->
 
 def _without_graph(model: Any) -> LastLayer | None:
     """Of a sequence that has no graph yet. A subclass may do anything after its last layer: only what that layer
-    itself makes of its values is taken, and only where one layer at the top is left to be the last."""
+    itself makes of its values is taken, and only where one layer at the top is left to be the last, whose values fit
+    into no other layer."""
     if type(model).__name__ == "Sequential":
         return model_structure.last_of_sequence(list(getattr(model, "layers", None) or []))
     layers = list(getattr(model, "layers", None) or [])
     last = model_structure.last_of_sequence(layers[-1:]) if layers else None
-    if last is None or last.activation in ("", "linear"):
+    if last is None or last.activation in ("", "linear") or _feeds_another(model, last.layer):
         return None
     return last._replace(direct=False) if not type(last.layer).__name__.endswith("Dense") else last
+
+
+def _feeds_another(model: Any, layer: Any) -> bool:
+    """It may: a layer that is made last need not be called last. Not known before the model is built."""
+    units = model_structure.units_of(layer)
+    if not getattr(layer, "built", False):
+        return True
+    kernels = [getattr(one, "kernel", None) for one in model_structure.flat_layers(model) if one is not layer]
+    shapes = [tuple(kernel.shape) for kernel in kernels if kernel is not None]
+    return any(len(shape) > 1 and shape[-2] == units for shape in shapes)
 
 
 def _safely_outputs(model: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...journal.events import DependenceSeen, ValuesSeen
+from ..runtime import torch_values
 
 _MOST_ROWS = 4096
 _MOST_VALUES = 1_000_000
@@ -13,18 +14,19 @@ _COUNTED_UP_TO = 1000
 _LISTED_CLASSES = 20
 _CLOSE_TO_ONE = 1e-3
 _MOST_COLUMNS = 4096  # whose scales are compared
+_SHUFFLES, _FEATURE_COLUMNS = 40, 500
 _NEIGHBOUR_ROWS, _NEIGHBOUR_COLUMNS, _FEWEST_ROWS = 1000, 1000, 50
 
 
 def as_array(value: Any) -> Any:
-    """A NumPy array of what is in host memory; None for anything else."""
+    """A NumPy array of what is in host memory or may be copied there; None for anything else."""
     import numpy as np
 
     if value is None or isinstance(value, (str, bytes, dict)):
         return None
     if hasattr(value, "detach"):  # torch
-        value = value.detach()
-        value = value.numpy() if getattr(value.device, "type", "") == "cpu" else None
+        value = torch_values.on_host(value)
+        value = value.numpy() if value is not None else None
     elif type(value).__module__.startswith("tensorflow") and hasattr(value, "numpy"):
         value = np.asarray(value) if "CPU" in str(getattr(value, "device", "")) else None  # without a copy
     elif hasattr(value, "to_numpy"):  # pandas
@@ -104,6 +106,8 @@ def _as_labels(sample: Any, about: dict[str, Any], np: Any) -> dict[str, Any]:
         many = about["distinct"] > max(_LISTED_CLASSES, len(sample) // 2)
         is_ids = about["whole_numbers"] and sample.size == len(sample) and not many
         ids, known = sample.reshape(-1) if is_ids else None, {}
+        if sample.size == len(sample):
+            known["median_deviation"] = float(np.abs(sample - np.median(sample)).mean())
     if ids is None:
         return known
     found, counts = np.unique(ids, return_counts=True)
@@ -135,7 +139,36 @@ def dependence(inputs: Any, targets: Any, fit: int | None = None) -> DependenceS
         shuffled[:, column] = shuffled[chance.permutation(len(rows)), column]
     structure = float(_nearest(shuffled, np)[1] / max(distance, 1e-9))
     seen = _alike(labels, nearest, fit, np)
-    return seen.changed(structure=round(structure, 3)) if seen is not None else None
+    if seen is None:
+        return None
+    related = _as_related(rows, _ids(labels, np), np) if seen.of == "classes" else None
+    return seen.changed(structure=round(structure, 3), shuffles_as_related=related)
+
+
+def _as_related(rows: Any, ids: Any, np: Any) -> float:
+    """Of shuffled labels, how often some feature goes with them as well as the best one goes with the labels."""
+    _, places, counts = np.unique(ids, return_inverse=True, return_counts=True)
+    features = _features(rows, np)
+    chance = np.random.default_rng(0)
+
+    def strongest(of: Any) -> float:
+        by_class = np.zeros((len(counts), len(rows)), dtype="float32")
+        by_class[of, np.arange(len(rows))] = 1
+        return float(((by_class @ features) ** 2 / counts[:, None]).sum(axis=0).max())
+
+    places = places.reshape(-1)
+    own = strongest(places)
+    return sum(strongest(chance.permutation(places)) >= own for _ in range(_SHUFFLES)) / _SHUFFLES
+
+
+def _features(rows: Any, np: Any) -> Any:
+    """Columns, their squares, and what a row shows as a whole, such as a small spot wherever it lies."""
+    columns = rows[:, :: -(-rows.shape[1] // _FEATURE_COLUMNS)]
+    whole = [rows.mean(axis=1), rows.std(axis=1), rows.min(axis=1), rows.max(axis=1)]
+    whole.append(np.abs(np.diff(rows, axis=1)).mean(axis=1) if rows.shape[1] > 1 else whole[0])
+    found = np.concatenate([columns, columns * columns, np.stack(whole, axis=1)], axis=1)
+    spread = found.std(axis=0)
+    return (found - found.mean(axis=0)) / np.where(spread > 0, spread, 1)
 
 
 def _nearest(rows: Any, np: Any) -> tuple[Any, float]:
@@ -147,14 +180,19 @@ def _nearest(rows: Any, np: Any) -> tuple[Any, float]:
     return nearest, float(np.sqrt(np.maximum(distances[np.arange(len(rows)), nearest], 0)).mean())
 
 
-def _alike(labels: Any, nearest: Any, fit: int | None, np: Any) -> DependenceSeen | None:
+def _ids(labels: Any, np: Any) -> Any:
+    """One number for each row; None for several that are no class."""
+    if labels.shape[1] == 1:
+        return labels[:, 0]
     whole = (labels == np.floor(labels)).all()
-    if labels.shape[1] > 1:
-        if not (whole and (labels.sum(axis=1) == 1).all()):
-            return None
-        ids = labels.argmax(axis=1)
-    else:
-        ids = labels[:, 0]
+    return labels.argmax(axis=1) if whole and (labels.sum(axis=1) == 1).all() else None
+
+
+def _alike(labels: Any, nearest: Any, fit: int | None, np: Any) -> DependenceSeen | None:
+    ids = _ids(labels, np)
+    if ids is None:
+        return None
+    whole = (ids == np.floor(ids)).all()
     _, counts = np.unique(ids, return_counts=True)
     if len(counts) < 2:
         return None

@@ -56,7 +56,7 @@ class WeightMotion:
     def _loop_over(self, model: Any, step: int) -> None:
         start, self._loop_start = self._loop_start, {}
         now = weight_sample.sample(model, at_rest=True) if start and step > 1 else {}
-        variables = _all_compared(start, now, 1)
+        variables = all_compared(start, now, 1)
         if variables:
             self._context.record(WeightsMoved(since="start", step=step, variables=variables))
 
@@ -129,7 +129,7 @@ class WeightMotion:
         step: int,
         steps: int = 1,
     ) -> float | None:
-        known = _all_compared(before, now, max(1, steps))
+        known = all_compared(before, now, max(1, steps))
         if not known:
             return None
         event = WeightsMoved(fit=fit.number, since=since, step=step, variables=known)
@@ -139,7 +139,7 @@ class WeightMotion:
         return change / size if size else None
 
 
-def _all_compared(before: dict[int, Sampled], now: dict[int, Sampled], steps: int) -> list[dict[str, Any]]:
+def all_compared(before: dict[int, Sampled], now: dict[int, Sampled], steps: int) -> list[dict[str, Any]]:
     pairs = [(before[place], now[place]) for place in now if place in before]
     alike = [pair for pair in pairs if pair[0].values.shape == pair[1].values.shape]
     compared = [_compared(*pair, steps) for pair in alike]

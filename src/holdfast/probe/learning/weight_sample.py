@@ -49,11 +49,11 @@ def sample(model: Any, *, at_rest: bool) -> dict[int, Sampled]:
             units_first = hasattr(variable, "requires_grad") and not hasattr(
                 variable, "path"
             )  # torch's own layers
-            found[place] = _of(name, layer, flat, shape, units_first)
+            found[place] = of_values(name, layer, flat, shape, units_first)
     return found
 
 
-def _of(name: str, layer: str, flat: Any, shape: tuple[int, ...], units_first: bool = False) -> Sampled:
+def of_values(name: str, layer: str, flat: Any, shape: tuple[int, ...], units_first: bool = False) -> Sampled:
     stride = max(1, flat.size // _MOST_VALUES)
     values = flat[::stride][:_MOST_VALUES].astype("float32")
     equal = None

@@ -13,18 +13,27 @@ from typing import Any
 from ...journal.beats import Phase
 from ...journal.events import DataOnlyLoopSeen, LoopSeen
 from ...typing_names import Protocol
+from ..loop_data import gpu_losses, loss_metrics, step_arguments
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import weak
 from ..state import finiteness, loop_source, loss_watch, model_facts, named_rate
-from . import data_end, hand_updates, loss_calls, replica_threads, step_outputs, unapplied_gradients
+from . import (
+    data_end,
+    hand_updates,
+    loss_calls,
+    replica_threads,
+    step_outputs,
+    unapplied_gradients,
+)
 from .data_passes import DataPasses
 from .inner_steps import InnerSteps
 
 PART = "custom_loop"
 _OTHER_NUMBER = re.compile(r"acc|metric|score|rate|norm|count|step", re.IGNORECASE)
 _MAX_RECORDED = 10
+_ON_JAX = frozenset({"jax", "stateless_apply"})  # ways to know a step
 
 
 class JittedCalls(Protocol):
@@ -36,7 +45,11 @@ class JittedCalls(Protocol):
     @property
     def in_call(self) -> bool: ...
 
-    def read_losses(self) -> None: ...
+    @property
+    def result(self) -> str:
+        """Of the newest step: pending | ready | unknown."""
+
+    def read_all(self) -> None: ...
 
 
 class CustomLoop:
@@ -89,6 +102,14 @@ class CustomLoop:
     def in_jitted_call(self) -> bool:
         return self.jitted is not None and self.jitted.in_call
 
+    @property
+    def step_result(self) -> str:
+        """Whether JAX, which computes in the background, has done the newest step: pending | ready | unknown; "" where
+        JAX makes no steps."""
+        if self.quiet or not self._recorded & _ON_JAX:
+            return ""
+        return self.jitted.result if self.jitted is not None else "unknown"
+
     # -- waiting for data -----------------------------------------------------------------------------
 
     def next_begins(self, iterator: Any) -> Stopwatch | None:
@@ -116,6 +137,11 @@ class CustomLoop:
             ):  # nothing has been trained yet: if it blocks here, this is what it blocks on
                 self._dataset_is("train")
                 self.context.guard(loop_source.PART, self._record_never_left)
+            else:
+                self.context.guard(loop_source.PART, self._passes.read_head)
+        elif heartbeat.step and self._current != self._stepped_on and self._passes.without_steps():
+            self._dataset_is("validation")
+            heartbeat.test_batches = max(heartbeat.test_batches, self._passes.batches)
         heartbeat.set_phase(Phase.FILL if fresh else Phase.DATA_WAIT)
         return Stopwatch()
 
@@ -166,6 +192,8 @@ class CustomLoop:
         iterator, self._iterating = self._iterating, None
         if getattr(iterator, "_dataset", None) is not None:
             self.context.inputs.loop_iterates(iterator, role, user_lines.caller_line())
+            if role == "validation":
+                self._passes.record_head()
 
     def _record_never_left(self) -> None:
         frame = user_lines.caller()
@@ -191,7 +219,8 @@ class CustomLoop:
         if not self.quiet and isinstance(error, Exception):  # it may read its data itself
             self.context.inputs.search_bad_files(error)
 
-    def function_ends(self, function: Any, result: Any) -> None:
+    def function_ends(self, function: Any, result: Any, given: Any = ((), {})) -> None:
+        """`given`: the positional and the named arguments of the call."""
         if self.quiet:
             return
         self.traces.called(function)
@@ -201,8 +230,12 @@ class CustomLoop:
             self._training.add(id(function))
         if id(function) in self._training:
             self._record_loop("tf_function", function)
+            if self._iterator is None:
+                self.context.inputs.loop_batch_fetched([*given[0], *given[1].values()])
             steps = self._inner.call_ends(function) if self._inner.counting else 1
             self._step(self.function_logs(function, result), steps=steps)
+            if self.context.loss_calls.wants_batches:
+                self.context.guard(step_arguments.PART, self.context.step_arguments.called, function, *given)
         elif self.heartbeat.step and self.heartbeat.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
             self._dataset_is("validation")
             self.heartbeat.test_batches += 1
@@ -234,7 +267,8 @@ class CustomLoop:
             self._record_loop("apply_gradients", None)
             loss, self._loss = self._loss, None
             gradient = self.context.guard(loss_watch.PART, finiteness.small_gradient, gradients)
-            self._step({"loss": loss} if loss is not None else {}, gradient)
+            terms = self.context.loss_terms.take()
+            self._step({**terms, "loss": loss} if loss is not None else {}, gradient)
 
     def optimizer_stepped(self, optimizer: Any) -> None:
         """An optimizer of torch's has changed the weights."""
@@ -244,20 +278,34 @@ class CustomLoop:
             self._optimizer = weak(optimizer)
         if self._optimizer() is optimizer:
             self._record_loop("torch_optimizer", None)
-            loss, self._loss = self._loss, None
-            last = optimizer.param_groups[-1]["params"][-1]
-            gradient = self.context.guard(loss_watch.PART, finiteness.small_gradient, [last.grad])
-            self._step({"loss": loss} if loss is not None else {}, gradient)
+            loss, self._loss = self._take_loss(), None
+            last = optimizer.param_groups[-1]["params"][-1:]  # a group may be empty
+            gradients = [one.grad for one in last]
+            gradient = self.context.guard(loss_watch.PART, finiteness.small_gradient, gradients)
+            terms = self.context.loss_terms.take()
+            self._step({**terms, "loss": loss} if loss is not None else {}, gradient)
+
+    def _take_loss(self) -> Any:
+        """The loss of this step, where it is known now; that of a GPU comes later, with the step's number."""
+        if self._loss is not None and _is_on_cuda(self._loss):
+            self.context.guard(
+                gpu_losses.PART, self.context.gpu_losses.stepped, self.heartbeat.step + 1, self._loss
+            )
+            return None
+        return self._loss
 
     def hand_stepped(self, steps: int) -> None:
         """Weights were changed by the loop itself; `steps`: with those before that was known."""
         self._record_loop("by_hand", None)
-        loss, self._loss = self._loss, None
+        loss, self._loss = self._take_loss(), None
         self._step({"loss": loss} if loss is not None else {}, steps=steps)
 
     def gradient_taken(self, target: Any) -> None:
-        """What a GradientTape differentiates is the loss, where it is a number in host memory."""
-        if not self.quiet and step_outputs.is_scalar(target) and finiteness.in_host_memory(target):
+        """What a GradientTape or torch differentiates is the loss, where it is a number that can be read."""
+        if self.quiet or not step_outputs.is_scalar(target):
+            return
+        self.context.guard(loss_metrics.PART, self.context.loss_metrics.differentiated, target)
+        if finiteness.in_host_memory(target) or _is_on_cuda(target):
             self._loss = target
 
     # -- train_on_batch ---------------------------------------------------------------------------------
@@ -314,18 +362,23 @@ class CustomLoop:
         if self._began_in != os.getpid():
             self._began_in = os.getpid()
             self.context.memory.training_began()
+            self.context.same_point.training_began()
             self.context.open_loops.record()
             self.context.guard(data_end.PART, self.context.data_end.first_step)
             self.context.frameworks.record_devices()
-            self.context.at_exit.append(self.check_weights)
+            self.context.at_exit += [self.context.losses.write_newest, self.check_weights]
             self.context.motion.loop_began(self.model())
+            self.context.loop_model.stepped(self.model())
             self.context.at_exit.append(self._compare_weights)
             if self.jitted is not None:
-                self.context.at_exit.append(self.jitted.read_losses)
+                self.context.at_exit.append(self.jitted.read_all)
         heartbeat.train_batches += steps
         self._passes.stepped()
         self._iterator_trained = True
         self._stepped_on = self._current
+        if "loss" not in logs:
+            mean = self.context.guard(loss_metrics.PART, self.context.loss_metrics.loss, heartbeat.step)
+            logs = {**logs, "loss": mean} if mean is not None else logs
         self.context.guard(loss_watch.PART, self.context.losses.loop_step, self.model(), logs, gradient)
         heartbeat.set_phase(Phase.STEP if self._iterator is not None else Phase.BETWEEN)
 
@@ -351,11 +404,14 @@ class CustomLoop:
                 self._record_loop("jax", None)
             self._step({})
 
-    def jit_loss(self, step: int, loss: float) -> None:
-        """Of a step of late. The weights live in the loop, so that only the loss is known."""
+    def late_loss(self, step: int, loss: float, weights_before: bool | None = None) -> None:
+        """Of a step of late. The weights live in the loop, so that only the loss is known; `weights_before`: whether
+        they were finite when the step began."""
         optimizer = self.model().optimizer
         model = SimpleNamespace(optimizer=optimizer, trainable_variables=[], name="")
-        self.context.guard(loss_watch.PART, self.context.losses.loop_step, model, {"loss": loss}, None, step)
+        self.context.guard(
+            loss_watch.PART, self.context.losses.loop_step, model, {"loss": loss}, None, step, weights_before
+        )
 
     def _compare_weights(self) -> None:
         self.context.motion.loop_ended(self.model(), self.heartbeat.step)
@@ -366,7 +422,7 @@ class CustomLoop:
 
     def function_logs(self, function: Any, result: Any) -> dict[str, Any]:
         names = self._returned_names(id(function), getattr(function, "_python_function", None))
-        scalars = step_outputs.by_name(names, result)
+        scalars = step_outputs.by_name(names, result, self.context.loss_terms.loss_name)
         known = {name: value for name, value in scalars.items() if finiteness.in_host_memory(value)}
         if "loss" in scalars and "loss" not in known:
             self._read_later(scalars)
@@ -409,3 +465,7 @@ class CustomLoop:
             if not replica_threads.is_replica():
                 self.heartbeat.thread = threading.get_ident()
             self.context.open_heartbeat()
+
+
+def _is_on_cuda(value: Any) -> bool:
+    return getattr(getattr(value, "device", None), "type", "") == "cuda"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 
-from ...journal.events import EmptyPassSeen, ExhaustedIteratorUsed, PassDone
+from ...journal.events import DataOnlyLoopSeen, EmptyPassSeen, ExhaustedIteratorUsed, PassDone
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
+from ..state import loop_source
 
 _FEWEST_STEPS = 3  # a loop that makes an iterator for every step makes no passes
 _MAX_RECORDED = 1000
+_MAX_HEADS = 20  # loops over data whose source is read
+#: Batches of another dataset than the trained one before they are no longer taken for the next step's. Chosen:
+#: gradients are seldom gathered over so many.
+_PER_STEP = 50
 
 
 class DataPasses:
@@ -20,12 +25,37 @@ class DataPasses:
         self._drawn = 0
         self._ends = 0  # how often this iterator was asked again after its end
         self._empty = 0  # passes that gave nothing
+        self._heads: dict[str, bool] = {}  # by its line: whether nothing but the data's end ends a loop
+        self._head = ""  # the line of the loop over the newest iterator, if that is so
 
     def begins(self) -> None:
         """A new iterator is asked for its first element. What came before is over."""
         self.over()
         self._began_ns = time.perf_counter_ns()
         self._drawn = self._ends = 0
+        self._head = ""
+
+    def read_head(self) -> None:
+        """Of the loop that has just begun, after training did."""
+        frame = user_lines.caller()
+        where = user_lines.of_frame(frame)
+        if frame is not None and where not in self._heads and len(self._heads) < _MAX_HEADS:
+            self._heads[where] = loop_source.never_left(frame, alone=True)
+        self._head = where if self._heads.get(where) else ""
+
+    def record_head(self) -> None:
+        """What it draws is not trained on."""
+        if self._head:
+            self._heads[self._head] = False  # once
+            self._context.record(DataOnlyLoopSeen(where=self._head, role="validation"))
+
+    @property
+    def batches(self) -> int:
+        return self._drawn
+
+    def without_steps(self) -> bool:
+        """So many batches that it is no step that gathers them."""
+        return not self._steps and self._drawn >= _PER_STEP
 
     def drew(self) -> None:
         self._drawn += 1

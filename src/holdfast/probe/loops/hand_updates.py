@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+from ...journal.events import WeightsMoved
+from ..learning import weight_motion, weight_sample
+from ..learning.weight_sample import Sampled
 from ..runtime.context import ProbeContext
 from ..runtime.weak_references import weak
 from ..state import finiteness, model_facts
@@ -29,6 +33,7 @@ class HandUpdates:
         self._taken = 0
         self._functions: dict[int, _Traced] = {}  # tf.functions that take gradients
         self._trains: bool | None = None  # None while that is open
+        self._sampled: dict[int, Sampled] = {}  # before a step whose change is recorded
 
     @property
     def over(self) -> bool:
@@ -45,6 +50,7 @@ class HandUpdates:
         self._taken += 1
         if self._trains:
             loop.hand_stepped(1)
+            self._context.guard(weight_motion.PART, self._compare, weights)
             return
         now = _state(weights())
         if len(now) < _FEWEST_WEIGHTS or self._taken > _TRIES:
@@ -53,6 +59,17 @@ class HandUpdates:
             self._trains = True
             loop.hand_stepped(self._taken)
         self._before = now
+
+    def _compare(self, weights: Callable[[], list[Any]]) -> None:
+        """How far a step changes them, at every doubling of their number: a rate in a closure shows nowhere else."""
+        doubled = self._taken & (self._taken - 1) == 0
+        if not doubled and not self._sampled:
+            return
+        now = weight_sample.sample(SimpleNamespace(trainable_variables=weights()), at_rest=False)
+        variables = weight_motion.all_compared(self._sampled, now, 1)
+        if variables:
+            self._context.record(WeightsMoved(since="step", step=self._taken - 1, variables=variables))
+        self._sampled = now if doubled else {}
 
     def _traced(self, function: Any, weights: list[Any]) -> None:
         """A tf.function takes their gradient; whether it changes them is known after a call or two."""

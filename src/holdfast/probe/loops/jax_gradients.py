@@ -17,6 +17,7 @@ from ..runtime.wrapping import Function, replace
 
 PART = "jax_gradients"
 _FEWEST_ARRAYS = 2
+_SMALL, _MOST_SMALL = 4_096, 8
 GradientTaken = Callable[[List[Any], Any], None]
 
 
@@ -58,6 +59,11 @@ def _report(result: Any, has_value: bool, has_aux: bool, taken: GradientTaken) -
 
 def shapes(arrays: list[Any]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(array.shape) for array in arrays if hasattr(array, "shape"))
+
+
+def small(arrays: list[Any]) -> list[Any]:
+    """The last few that cost nothing to keep."""
+    return [one for one in arrays if 0 < getattr(one, "size", 0) <= _SMALL][-_MOST_SMALL:]
 
 
 def traced(arrays: list[Any]) -> bool:

@@ -9,22 +9,26 @@ JAX computes in the background; a loss is read at a later call, and only once it
 from __future__ import annotations
 
 import copy
+import math
 import sys
 import time
 import types
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..loop_data import fit_step, jitted_step
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
+from ..runtime.weak_references import weak
 from ..runtime.wrapping import Function, replace
 from . import jax_gradients
 
 PART = "jax_jit"
 _ALWAYS_FIRST = 20  # losses that are read whatever it takes: most that break do so soon
 _MAX_WAITING = 64
+_MOST_AT_END = 20  # no more than are read whatever it takes
 _SHARE = 0.003  # of the time that reading losses may take
 
 
@@ -35,9 +39,14 @@ class JitSteps:
         self._context = context
         self._loop = context.loop  # which counts the steps that are found here
         self._calls: list[JitFunction] = []
-        self._waiting: deque[tuple[int, Any]] = deque()  # steps with their losses, not read yet
+        self._waiting: deque[_Unread] = deque()
         self._not_before_ns = 0
         self._read = 0
+        self._newest: deque[_Unread] = deque(maxlen=_MOST_AT_END)  # that there was no time to read
+        self._last_read = 0  # the newest step whose loss was read, and was finite
+        self._broken = False
+        self._newest_loss: Callable[[], Any] = lambda: None
+        self._slopes: list[Any] = []  # small arrays of the newest gradient outside of jitted functions
 
     def mark_training(self) -> bool:
         """The outermost function that is being called trains. False when none is."""
@@ -49,8 +58,22 @@ class JitSteps:
     def in_call(self) -> bool:
         return bool(self._calls)
 
-    def begins(self, function: JitFunction) -> None:
+    @property
+    def result(self) -> str:
+        """Of the newest step: pending | ready | unknown. A step that is called and has not returned is pending."""
+        if self._calls and self._calls[0].trains:
+            return "pending"
+        loss = self._newest_loss()
+        if loss is None or bool(getattr(loss, "is_deleted", bool)()):
+            return "unknown"
+        return "ready" if _is_ready(loss) else "pending"
+
+    def begins(self, function: JitFunction, args: Any = (), kwargs: Any = None) -> None:
         self._calls.append(function)
+        if len(self._calls) == 1 and not self._loop.quiet:
+            function.given = args, kwargs or {}
+            if function.trains:
+                self._context.guard(jitted_step.PART, function.seen.begins, function.given)
 
     def traced_without_call(self) -> None:
         """A function was traced and not called."""
@@ -63,42 +86,92 @@ class JitSteps:
         if function.differentiates and not function.trains:
             function.trains = jax_gradients.come_out(function.differentiates, result)
             function.differentiates = ()
+        given, function.given = function.given, None
         if function.trains:
-            self._stepped(self._loop.losses_of(function.function, result).get("loss"))
+            loss = self._loop.losses_of(function.function, result).get("loss")
+            self._stepped(loss, function.seen.given)
+            if given is not None and result is not None:
+                self._context.guard(
+                    jitted_step.PART,
+                    function.seen.ends,
+                    function.function,
+                    given,
+                    result,
+                    function.slopes,
+                    loss,
+                )
 
     def gradient_taken(self, slopes: list[Any], loss: Any) -> None:
         """The gradient of a set of weights was taken, by code of the user's own."""
         if self._calls:
             self._calls[0].differentiates = self._calls[0].differentiates or jax_gradients.shapes(slopes)
+            self._calls[0].slopes = self._calls[0].slopes or jax_gradients.shapes(slopes)
         elif not jax_gradients.traced(slopes) and not self._loop.has_optimizer:
-            self._stepped(loss)
+            before, self._slopes = self._slopes, jax_gradients.small(slopes)
+            self._stepped(loss, before)
 
-    def _stepped(self, loss: Any) -> None:
+    def _stepped(self, loss: Any, given: list[Any]) -> None:
+        """`given`: small weights that the step began with, or what they were changed by."""
         if self._loop.quiet:  # inside a fit, which has steps of its own
             return
         self._loop.jit_stepped()
+        self._newest_loss = weak(loss)
         if loss is not None and len(self._waiting) < _MAX_WAITING:
-            self._waiting.append((self._context.heartbeat.step, loss))
+            self._waiting.append(_Unread(self._context.heartbeat.step, loss, given))
         self.read_losses()
 
     def read_losses(self) -> None:
         """Those of late that are computed, as long as reading them takes little time."""
-        while self._waiting and _is_ready(self._waiting[0][1]):
+        while self._waiting and _is_ready(self._waiting[0].loss):
             begun = time.perf_counter_ns()
-            step, loss = self._waiting.popleft()
+            one = self._waiting.popleft()
             if begun < self._not_before_ns:
+                self._newest.append(one)
                 continue
-            value = float(loss)
+            value = float(one.loss)
             self._read += 1
             if self._read > _ALWAYS_FIRST:
                 self._not_before_ns = begun + int((time.perf_counter_ns() - begun) / _SHARE)
-            self._loop.jit_loss(step, value)
+            if math.isfinite(value):
+                self._last_read = max(self._last_read, one.step)
+            elif not self._broken:
+                self._broken = True
+                self._breaks(one)
+                continue
+            self._loop.late_loss(one.step, value)
+
+    def _breaks(self, found: _Unread) -> None:
+        """The first loss that is not finite, among those that there was no time to read. Weights that were not finite
+        before it, after a loss that was, were broken by a gradient."""
+        for one in [*self._newest, found]:
+            value = float(one.loss)
+            if math.isfinite(value):
+                self._last_read = max(self._last_read, one.step)
+                continue
+            known = self._last_read >= one.step - 1
+            self._loop.late_loss(one.step, value, _all_finite(one.given) if known else None)
+            break
+
+    def read_all(self) -> None:
+        """When the process ends: how the last steps went, whatever reading them costs."""
+        self._not_before_ns, self._read = 0, 0
+        self._waiting = deque([*self._newest, *self._waiting])
+        self._newest.clear()
+        self.read_losses()
+
+
+class _Unread(NamedTuple):
+    """A step whose loss is not read yet."""
+
+    step: int
+    loss: Any
+    given: list[Any]
 
 
 class JitFunction:
     """What is known of one jitted function."""
 
-    __slots__ = ("context", "differentiates", "function", "steps", "trains")
+    __slots__ = ("context", "differentiates", "function", "given", "seen", "slopes", "steps", "trains")
 
     def __init__(self, function: Any, steps: JitSteps, context: ProbeContext) -> None:
         self.function = function
@@ -106,6 +179,9 @@ class JitFunction:
         self.context = context
         self.trains = False
         self.differentiates: tuple[tuple[int, ...], ...] = ()  # shapes of a gradient that is taken in it
+        self.slopes: tuple[tuple[int, ...], ...] = ()  # the same, kept
+        self.seen = jitted_step.JittedStep(context)
+        self.given: Any = None  # the arguments of the call that it is in
 
     def traced(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call after it need not trace again: who trains is found here."""
@@ -120,6 +196,7 @@ class JitFunction:
         copied = ObservedJit(function, self.steps, self.context)
         observed = _observed(copied)
         observed.trains, observed.differentiates = self.trains, self.differentiates
+        observed.slopes = self.slopes
         return copied
 
 
@@ -138,7 +215,7 @@ class ObservedJit:
         observed = _observed(self)
         if not observed.context.is_on(PART):
             return observed.function(*args, **kwargs)
-        observed.context.guard(PART, observed.steps.begins, observed)
+        observed.context.guard(PART, observed.steps.begins, observed, args, kwargs)
         result = None
         try:
             result = observed.function(*args, **kwargs)
@@ -197,6 +274,9 @@ def hook(context: ProbeContext, module: Any) -> None:
     def build(original: Function) -> Function:
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             function = original(*args, **kwargs)
+            if sys._getframe(1).f_globals.get("__name__") == fit_step.MODULE:
+                seen = context.guard(fit_step.PART, fit_step.observed, context, function, *args[:1])
+                return function if seen is None else seen
             users = user_lines.is_user_file(sys._getframe(1).f_code.co_filename)
             jitted = type(function).__name__ == "PjitFunction"
             return ObservedJit(function, steps, context) if users and jitted else function
@@ -205,6 +285,14 @@ def hook(context: ProbeContext, module: Any) -> None:
 
     replace(module, "jit", build)
     jax_gradients.hook(context, module, steps.gradient_taken)
+
+
+def _all_finite(arrays: list[Any]) -> bool | None:
+    """None where there are none, or they were given away."""
+    import numpy as np
+
+    kept = [one for one in arrays if not getattr(one, "is_deleted", bool)()]
+    return all(bool(np.isfinite(np.asarray(one, dtype="float32")).all()) for one in kept) if kept else None
 
 
 def _is_ready(value: Any) -> bool:

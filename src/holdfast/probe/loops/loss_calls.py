@@ -10,7 +10,9 @@ import time
 from typing import Any, NamedTuple, Optional, Tuple
 
 from ...journal.events import OutputSeen
-from ..runtime import user_lines
+from ..learning import outputs
+from ..learning.drawn_rows import DrawnRows
+from ..runtime import torch_values, user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.nested_values import leaves
 from ..runtime.weak_references import weak
@@ -19,6 +21,7 @@ from .loop_values import ValueSample
 
 PART = "loss_calls"
 _BATCHES = 50  # whose values are added up
+_MOST_ASKED = 200
 _MOST_OUTPUTS = 8
 _WAIT_S = 20.0  # slow batches: what is known by then is written
 
@@ -36,8 +39,11 @@ class ComparedValues(NamedTuple):
     target_shape: Shape = None
     part: bool = False  # it is scaled, or one of several terms, so that its value is not what is minimised
     reads_behind: bool = False
+    written_out: bool = False  # by the script, without dividing by the sum as Keras does
     prediction: Any = None  # arrays in host memory, where they can be read
     target: Any = None
+    node: Any = None  # of the framework's record
+    term: str = ""  # the number of the step that it is a part of, under the script's name
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -62,10 +68,29 @@ class LossCalls:
         self._called: list[tuple[ComparedValues, tuple[Any, Any], Any]] = []
         self._gradients = 0  # of eager code, that were looked at
         self._places: Any = None  # what the first batch shows of boxes and their classes
-        self._places_sought = False
+        self._places_sought = 0  # batches
         self._from_data: set[int] = set()  # where the arrays of the newest batch lie
+        self._rows = DrawnRows()
+        self._asked = 0  # by steps that may show their batches and may not
+        self._fed: str = ""  # what shows the batches: iterator | arguments | graph, whichever came first
 
     # -- what the loop differentiates -----------------------------------------------------------------
+
+    def seen_in_fit(self, all_compared: list[ComparedValues], fit: Any) -> None:
+        """What a step of the user's own minimises: what it is, not its values, which `fit` was given."""
+        where = user_lines.of_function(outputs.own_method(fit.model))
+        for number, one in enumerate(all_compared):
+            key = (fit.number, number, *one.key)
+            if key in self._recorded or len(self._recorded) >= _MOST_OUTPUTS:
+                continue
+            name = self._recorded[key] = f"#{number}" if number else ""
+            self._record(one, name, where, len(all_compared) > 1, fit.number)
+
+    @property
+    def fit_with_own_step(self) -> Any:
+        """The fit that is under way, where a `train_step` or `compute_loss` of the user's own computes its loss."""
+        fit = self._context.fits.current
+        return fit if fit is not None and not outputs.trains_by_itself(fit.model) else None
 
     def seen(self, all_compared: list[ComparedValues], where: str = "", layer_where: str = "") -> None:
         for number, one in enumerate(all_compared):
@@ -92,16 +117,23 @@ class LossCalls:
         ]
 
     @property
+    def any_recorded(self) -> bool:
+        return bool(self._recorded)
+
+    @property
     def wants_gradients(self) -> bool:
         """Of eager code the first ones; those of a function that is traced are few."""
         self._gradients += 1
         return self._gradients <= _BATCHES or bool(self._context.traces.stack)
 
-    def _record(self, one: ComparedValues, name: str, where: str, several: bool) -> None:
+    def _record(
+        self, one: ComparedValues, name: str, where: str, several: bool, fit: int | None = None
+    ) -> None:
         shape = one.prediction_shape
         self._context.record(
             OutputSeen(
-                by="call",
+                by="call" if fit is None else "step",
+                fit=fit,
                 output=name,
                 layer=one.layer,
                 units=shape[-1] if shape else None,
@@ -112,6 +144,8 @@ class LossCalls:
                 reads_behind=one.reads_behind,
                 loss_where=where,
                 part=one.part or several,
+                written_out=one.written_out,
+                term=one.term,
                 prediction_shape=list(shape) if shape is not None else None,
                 target_shape=list(one.target_shape) if one.target_shape is not None else None,
             )
@@ -144,24 +178,66 @@ class LossCalls:
         arrays = [part for part in parts if hasattr(part, "shape") and hasattr(part, "dtype")]
         if len(arrays) != len(parts) or not 1 <= len(arrays) <= 3:
             return
+        self._fed = self._fed or "iterator"
+        if self._fed != "iterator":
+            return
         if hasattr(arrays[0], "data_ptr"):  # torch, where the loss shows the target
             self._from_data = {part.data_ptr() for part in arrays[1:]}
             self._add("input", arrays[0])
+            self._keep_rows(arrays[0], arrays[1] if len(arrays) > 1 else None)
             return
         self._add("input", arrays[0])
         if len(arrays) > 1:
             self._add("target", arrays[1])
+            self._keep_rows(arrays[0], arrays[1])
+
+    def passed(self, by: str, inputs: Any, targets: Any) -> None:
+        """One batch of the loop, known from the arguments of its step or from what its loss is computed from."""
+        self._fed = self._fed or by
+        if self._fed != by:
+            return
+        if targets is not None:
+            self._look_for_boxes([inputs, targets])
+        if inputs is not None:
+            self._add("input", inputs)
+        if targets is not None and self._varies(targets):
+            self._add("target", targets)
+            self._keep_rows(inputs, targets)
+
+    def rows_seen(self, inputs: Any, targets: Any) -> None:
+        """Where the labels are recorded elsewhere."""
+        self._keep_rows(inputs, targets)
+
+    def wants_rows_of(self, by: str) -> bool:
+        self._asked += 1
+        return self._fed in ("", by) and self._asked <= _MOST_ASKED and self.wants_batches
+
+    def _keep_rows(self, inputs: Any, targets: Any) -> None:
+        if ("input", "") not in self._written:
+            arrays = _array(inputs), _array(targets)
+            if all(one is not None for one in arrays):
+                self._rows.add_arrays(*arrays)
+
+    def _varies(self, targets: Any) -> bool:
+        """Zeros or ones that the script makes up itself, as for a GAN, are no labels."""
+        values = _array(targets)
+        return values is not None and bool((values != values.reshape(-1)[:1]).any())
 
     def _look_for_boxes(self, parts: Any) -> None:
-        """In the first batch; written when the process ends, where it was trained on."""
-        if self._places_sought or len(parts) < 2:
+        """In the first batch, and in the next ones while there is no object in any. Written when the process ends,
+        where it was trained on."""
+        if self._places_sought >= _BATCHES or len(parts) < 2:
             return
-        self._places_sought = True
+        self._places_sought += 1
         inputs = [array for array in [_array(parts[0])] if array is not None]
         names = [str(name) for part in parts[1:] for name in (part if isinstance(part, dict) else [""])]
         targets = [_array(leaf) for leaf in leaves(list(parts[1:]))]
         if inputs and targets and all(one is not None for one in targets):
-            self._places = self._context.learning.places_in(inputs, targets, names)
+            seen = self._context.learning.places_in(inputs, targets, names)
+            empty = seen is not None and not seen.box_rows and len(seen.ids) == 1 and seen.several
+            looked = self._places_sought
+            self._places = seen.changed(batches=looked) if seen is not None else None
+            self._places_sought = looked if empty else _BATCHES
 
     @property
     def wants_batches(self) -> bool:
@@ -195,6 +271,10 @@ class LossCalls:
         if self._places is not None and self._context.heartbeat.step:
             self._context.record(self._places)
             self._places = None
+        related = self._rows.dependence(None) if self._context.heartbeat.step else None
+        if related is not None:
+            self._context.record(related)
+        self._rows = DrawnRows()
         for sample, step in self._predictions.values():
             self._context.record(sample.event(step))
         self._predictions = {}
@@ -219,16 +299,16 @@ def line_in(function: Any) -> str:
 
 
 def _array(value: Any) -> Any:
-    """As NumPy has it, where that waits for nothing; else None."""
+    """As NumPy has it, where that waits for nothing or, of torch on a GPU, rarely; else None."""
     import numpy as np
 
     if value is None:
         return None
     if isinstance(value, np.ndarray):
         return value
-    if not finiteness.in_host_memory(value):
-        return None
     if hasattr(value, "detach"):
-        value = value.detach()
-        value = value.float() if "bfloat16" in str(value.dtype) else value
+        value = torch_values.on_host(value)
+        value = value.float() if value is not None and "bfloat16" in str(value.dtype) else value
+    elif not finiteness.in_host_memory(value):
+        return None
     return value.numpy() if hasattr(value, "numpy") else None

@@ -10,8 +10,8 @@ from typing import Any
 from ..state import finiteness
 
 
-def by_name(names: list[str], result: Any) -> dict[str, Any]:
-    """The scalars of a step's result by their names; the scalar that is called a loss is "loss".
+def by_name(names: list[str], result: Any, differentiated: str = "") -> dict[str, Any]:
+    """The scalars of a step's result by their names; the scalar that is differentiated, or called a loss, is "loss".
 
     Of values that are on several replicas, the first replica's.
     """
@@ -33,6 +33,7 @@ def by_name(names: list[str], result: Any) -> dict[str, Any]:
                 scalars = {**scalars, **{str(name): scalar for name, scalar in value.items()}}
     losses = [name for name in scalars if "loss" in name.lower()]
     loss = next((name for name in losses if "total" in name.lower()), losses[0] if losses else None)
+    loss = differentiated if differentiated in scalars else loss
     if loss is not None and "loss" not in scalars:
         scalars["loss"] = scalars.pop(loss)
     return scalars

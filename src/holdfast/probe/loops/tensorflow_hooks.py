@@ -6,6 +6,7 @@ import itertools
 import sys
 from typing import Any
 
+from ..loop_data import eager_operations
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.nested_values import leaves
@@ -40,7 +41,7 @@ def _function_call(context: ProbeContext, original: Function) -> Function:
             raise
         stack.pop()
         if counts:
-            context.guard(PART, loop.function_ends, self, result)
+            context.guard(PART, loop.function_ends, self, result, (args, kwargs))
         return result
 
     return wrapped
@@ -66,9 +67,21 @@ def hook_tape(context: ProbeContext, module: Any) -> None:
     def begins(args: Any, kwargs: Any) -> None:
         target = args[1] if len(args) > 1 else kwargs.get("target")
         loop.gradient_taken(target)
+        context.guard(eager_operations.PART, operations.gradient_begins)
         context.guard(tensorflow_loss.PART, tensorflow_loss.differentiated, context, target)
+        return args[2] if len(args) > 2 else kwargs.get("sources")
 
-    observe(context, module.GradientTape, "gradient", PART, before=begins)
+    def ends(sources: Any, gradients: Any) -> None:
+        listed = isinstance(sources, (list, tuple)) and isinstance(gradients, (list, tuple))
+        given = (sources, gradients) if listed else (None, None)
+        context.guard(eager_operations.PART, operations.gradient_ends, *given)
+
+    operations = context.eager_operations
+    observe(context, module.GradientTape, "gradient", PART, before=begins, after=ends)
+    observe(
+        context, module.GradientTape, "__enter__", eager_operations.PART,
+        before=lambda args, kwargs: operations.tape_opened(),
+    )  # fmt: skip
 
 
 def hook_optimizer3(context: ProbeContext, module: Any) -> None:
@@ -136,7 +149,7 @@ def _is_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
                 return False
             if hasattr(leaf, "dtype") and not hasattr(leaf, "assign"):
                 return True
-    return True
+    return _executing_eagerly()  # of an empty list, where no weight is trainable
 
 
 def _executing_eagerly() -> bool:

@@ -5,17 +5,20 @@ does, and gradients that are never cleared. Looked at in the first steps, and th
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ...journal.events import GradientsKept, GradientsNotApplied, StepsWithoutGradients
-from ..runtime import user_lines
+from ..loop_data import loss_terms, torch_layers
+from ..runtime import torch_values, user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.weak_references import weak
 from . import hand_updates, loss_calls, torch_loss
 
 PART = "torch_gradients"
 _ALWAYS_FIRST = 50  # calls that are looked at
+_FIRST_ON_GPU = 12  # where each look waits for the computation
 _LEAVES_LOOKED_AT = 3  # calls of which all leaves are searched
 _FEWEST_TIMES = 30  # gradients taken, without a step
 _FEWEST_STEPS = 10  # looked at
@@ -32,9 +35,15 @@ class Stepped:
         self.kind, self.where = type(optimizer).__name__, where
         self.steps = self.with_gradient = self.without = 0
         self.reached = False  # a backward pass left a gradient in one of its parameters
+        self.frozen: int | None = None  # values of its parameters, where none of them may be changed
         self.watches = False  # between two steps that are looked at
         self.cleared = False
         self.kept = self.cleared_times = 0
+
+    def last_parameter(self) -> Any:
+        """Asked for at every step, where a list of all would cost more than the look."""
+        groups = getattr(self.optimizer(), "param_groups", None) or []
+        return next((group["params"][-1] for group in reversed(groups) if group["params"]), None)
 
     def parameters(self) -> list[Any]:
         groups = getattr(self.optimizer(), "param_groups", None) or []
@@ -54,6 +63,7 @@ class TorchGradients:
         self._of_other_tensors = False  # of an input, as for a saliency map
         self._weights: list[tuple[Callable[[], Any], str]] = []  # and what they were at the first gradient
         self._looking = False
+        self._broken = False  # a loss was not finite
         self._watching = False  # an optimizer's gradients may be cleared before its next step
         self._stepped_at = ""
 
@@ -70,17 +80,26 @@ class TorchGradients:
 
     def backward_begins(self, loss: Any) -> None:
         if self._quiet:
+            self._context.guard(loss_calls.PART, self._look_in_fit, loss)
             return
         self._taken += 1
-        self._looking = self._taken <= _ALWAYS_FIRST or self._taken & (self._taken - 1) == 0
+        self._looking = _is_looked_at(self._taken, loss)
         if self._watching:
             self._watching = False
             for one in self._made.values():
                 if one.watches and not one.cleared:
                     one.cleared = not _has_gradient(one.parameters()[-1:])
                     self._watching = self._watching or not one.cleared
+        if not self._broken and loss.grad_fn is not None and not _is_finite(loss):
+            self._broken = True
+            self._context.guard(torch_layers.PART, self._context.torch_layers.broke, loss)
+        terms = None
+        if loss.grad_fn is not None:
+            terms = self._context.guard(
+                loss_terms.PART, self._context.loss_terms.differentiated, loss, torch_loss.terms
+            )
         if self._looking and loss.grad_fn is not None:
-            self._context.guard(loss_calls.PART, self._look_at_loss, loss)
+            self._context.guard(loss_calls.PART, self._look_at_loss, loss, terms or {})
         if not self._made and not self._context.hand_updates.over:
             self._context.guard(
                 hand_updates.PART, self._context.hand_updates.taken, lambda: torch_loss.leaves(loss)
@@ -92,8 +111,19 @@ class TorchGradients:
         for one in self._made.values() if self._looking else ():
             one.reached = one.reached or _has_gradient(one.parameters())
 
-    def _look_at_loss(self, loss: Any) -> None:
-        self._context.loss_calls.seen(torch_loss.compared(loss), loss_calls.line_of("backward"))
+    def _look_in_fit(self, loss: Any) -> None:
+        calls = self._context.loss_calls
+        fit = calls.fit_with_own_step
+        if fit is not None and calls.wants_gradients and loss.grad_fn is not None:
+            calls.seen_in_fit(torch_loss.compared(loss), fit)
+
+    def _look_at_loss(self, loss: Any, terms: dict[str, Any]) -> None:
+        compared = torch_loss.compared(loss)
+        below = {name: torch_loss.compared(term) for name, term in terms.items()}
+        compared = loss_terms.with_terms(compared, below)
+        self._context.loss_calls.seen(compared, loss_calls.line_of("backward"))
+        target = compared[0].target if len(compared) == 1 else None
+        self._context.guard(torch_layers.PART, self._context.torch_layers.differentiated, loss, target)
 
     def _look_at_leaves(self, loss: Any) -> None:
         leaves = torch_loss.leaves(loss)
@@ -120,11 +150,17 @@ class TorchGradients:
             one.watches = False
             one.kept += not one.cleared
             one.cleared_times += one.cleared
-        if one.steps <= _ALWAYS_FIRST or one.steps & (one.steps - 1) == 0:
+        last = one.last_parameter()
+        if last is None:
+            one.without, one.frozen = one.without + 1, 0
+            self._stepped_at = self._stepped_at or user_lines.caller_line()
+        elif _is_looked_at(one.steps, last):
             parameters = one.parameters()
             has = _has_gradient(parameters)
             one.with_gradient += has
             one.without += not has
+            one.frozen = _frozen(parameters) if not has else None
+            self._context.guard(torch_layers.PART, self._context.torch_layers.stepped, parameters)
             one.watches, one.cleared = _has_gradient(parameters[-1:]), False
             self._watching = self._watching or one.watches
             self._stepped_at = self._stepped_at or user_lines.caller_line()
@@ -165,22 +201,39 @@ class TorchGradients:
                     taken_where=self._where,
                     optimizer=one.kind,
                     optimizer_where=one.where,
+                    frozen=one.frozen,
                 )
             )
+
+
+def _frozen(parameters: list[Any]) -> int | None:
+    """How many values they have, where training may change none of them."""
+    if not parameters or any(one.requires_grad for one in parameters):
+        return None
+    return sum(one.numel() for one in parameters)
+
+
+def _is_looked_at(number: int, tensor: Any) -> bool:
+    """The first ones, and every doubling. Never while a CUDA graph is recorded."""
+    if tensor.device.type == "cpu":
+        return number <= _ALWAYS_FIRST or number & (number - 1) == 0
+    return (number <= _FIRST_ON_GPU or number & (number - 1) == 0) and not torch_values.is_recorded()
+
+
+def _is_finite(loss: Any) -> bool:
+    """Of a number in host memory; of another one it is not known, and would be waited for."""
+    return loss.device.type != "cpu" or loss.dim() > 0 or math.isfinite(loss.item())
 
 
 def _has_gradient(parameters: list[Any]) -> bool:
     """Of all of them, one has a gradient that is not all zeros. The last ones are asked first: they are small."""
     for one in reversed(parameters):
         gradient = one.grad
-        if gradient is not None and (
-            gradient.device.type != "cpu" or gradient.is_sparse or bool(gradient.any())
-        ):
+        if gradient is not None and (gradient.is_sparse or bool(gradient.any())):
             return True
     return False
 
 
 def _digest(weight: Any) -> str:
-    if weight.device.type != "cpu":
-        return ""
-    return hashlib.sha256(weight.detach().float().numpy().tobytes()).hexdigest()
+    here = torch_values.on_host(weight)
+    return hashlib.sha256(here.float().numpy().tobytes()).hexdigest() if here is not None else ""

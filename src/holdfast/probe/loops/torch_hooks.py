@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from ..runtime.context import ProbeContext
@@ -19,6 +20,7 @@ def hook_optimizer(context: ProbeContext, module: Any) -> None:
     register = getattr(module, "register_optimizer_step_post_hook", None)
     loop, gradients = context.loop, context.torch_gradients
     kind = getattr(module, "Optimizer", None)
+    placed: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have stepped
     if kind is not None:
         observe(
             context, kind, "__init__", torch_gradients.PART,
@@ -28,8 +30,8 @@ def hook_optimizer(context: ProbeContext, module: Any) -> None:
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
         if context.is_on(PART):
-            if context.frameworks.parameters_on is None:
-                context.frameworks.parameters_on = []
+            if optimizer not in placed:
+                placed.add(optimizer)
                 context.guard(PART, read_devices, context, optimizer)
             context.guard(PART, loop.optimizer_stepped, optimizer)
             context.guard(torch_gradients.PART, gradients.stepped, optimizer)
@@ -39,9 +41,9 @@ def hook_optimizer(context: ProbeContext, module: Any) -> None:
 
 
 def read_devices(context: ProbeContext, optimizer: Any) -> None:
-    """Where the first optimizer's parameters are: "cuda" is proof that a GPU is used, whatever it is called."""
+    """Where an optimizer's parameters are: "cuda" is proof that a GPU is used, whatever it is called."""
     parameters = [one for group in optimizer.param_groups for one in group["params"][:_MAX_PARAMETERS]]
-    context.frameworks.parameters_on = sorted({str(parameter.device.type) for parameter in parameters})
+    context.frameworks.parameters_seen({str(parameter.device.type) for parameter in parameters})
 
 
 def hook_tensor(context: ProbeContext, module: Any) -> None:

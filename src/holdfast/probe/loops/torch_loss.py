@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..loop_data.loss_terms import names_below
 from .loss_calls import ComparedValues
 
 _MOST_NODES = 400  # below the loss; the loss functions are near the top
@@ -39,23 +40,39 @@ _LINEAR = ("Addmm", "Mm", "Bmm", "Baddbmm", "Convolution", "MkldnnConvolution", 
 
 def compared(loss: Any) -> list[ComparedValues]:
     """The losses in it that are known; they are read before torch lets go of what it has saved for them."""
+    return _below_loss(loss, _known) or _below_loss(loss, _of_unequal)[:1]
+
+
+def _below_loss(loss: Any, recognise: Any) -> list[ComparedValues]:
     found: list[ComparedValues] = []
-    pending = [(loss.grad_fn, False)]
+    pending, seen = [(loss.grad_fn, False)], set()
     for _ in range(_MOST_NODES):
         if not pending or len(found) >= _MOST_LOSSES:
             break
         node, part = pending.pop(0)
-        if node is None:
+        if node is None or node in seen:
             continue
+        seen.add(node)
         name = kind(node)
-        one = _known(node, name, part)
+        one = recognise(node, name, part)
         if one is not None:
-            found.append(one)
+            found.append(one._replace(node=node))
             continue
         below = [child for child, _ in node.next_functions if child is not None]
         scaled = part or name in _COMBINES or len(below) > 1 or (name == "Sum" and bool(_sizes(node)))
         pending += [(child, scaled) for child in below]
     return found
+
+
+def terms(loss: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Those scalars that the loss is put together from."""
+    names = {one.grad_fn: name for name, one in named.items() if getattr(one, "grad_fn", None) is not None}
+    found = names_below(loss.grad_fn, names, lambda node: node, _scalars_below)
+    return {name: named[name] for name in found}
+
+
+def _scalars_below(node: Any) -> list[Any]:
+    return [child for child, _ in node.next_functions if child is not None and not _shape(child)]
 
 
 def kind(node: Any) -> str:
@@ -81,8 +98,9 @@ def _of_function(node: Any, name: str, part: bool) -> ComparedValues | None:
     shape = _shape(below)
     if kind(below) == "Expand":  # torch has made the shapes equal: this is the prediction's own
         shape = tuple(int(side) for side in below._saved_self_sym_sizes)
-    if name.startswith("Nll") and kind(below) == "LogSoftmax":
-        from_logits, below = True, _below(below)
+    behind = _behind_same_values(below)  # autocast computes the logarithm in another precision
+    if name.startswith("Nll") and behind is not None and kind(behind) == "LogSoftmax":
+        from_logits, below = True, _below(behind)
     target = _saved(node, "target")
     return ComparedValues(
         loss,
@@ -121,6 +139,20 @@ def _of_difference(node: Any, name: str, part: bool) -> ComparedValues | None:
     loss = "mean_absolute_error" if name == "Abs" else "mean_squared_error"
     target = None if whole == shape else _other(whole, shape)
     return ComparedValues(loss, None, *_made_by(made), prediction_shape=shape, target_shape=target, part=part)
+
+
+def _of_unequal(node: Any, name: str, part: bool) -> ComparedValues | None:
+    """A difference of any other loss that is larger than the prediction: the target has not the same shape."""
+    operands = _inputs(node) if name in ("Sub", "Rsub") else []
+    if len(operands) != 1:
+        return None
+    shape, whole = _shape(operands[0]), _shape(node)
+    target = _other(whole, shape) if whole != shape else None
+    if target is None:
+        return None
+    return ComparedValues(
+        "difference", None, *_made_by(operands[0]), prediction_shape=shape, target_shape=target, part=part
+    )
 
 
 def _other(whole: Any, shape: Any) -> Any:
@@ -177,6 +209,14 @@ def _made_by(node: Any) -> tuple[str, str]:
             return "", name
         node = _below(node)
     return "", ""
+
+
+def _behind_same_values(node: Any) -> Any:
+    for _ in range(8):
+        if node is None or kind(node) not in _SAME_VALUES:
+            return node
+        node = _below(node)
+    return node
 
 
 def leaves(loss: Any, most_nodes: int = 5_000) -> list[Any]:

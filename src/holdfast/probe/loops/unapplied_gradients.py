@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ...journal.events import GradientsNotApplied
+from ...journal.events import GradientsNotApplied, GradientsOfNothing
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
@@ -38,11 +38,14 @@ class UnappliedGradients:
         self._times = 0
         self._function: Any = None  # the Python function whose compiled form takes them
         self._weights: list[tuple[Callable[[], Any], str]] = []  # and what they were then
+        self._empty = 0  # gradients with respect to nothing
+        self._of_something = False
         self.unread = False  # variables that the first trace makes have no value in it
 
     def new_run(self) -> None:
         self._where, self._times, self._function, self._weights = "", 0, None, []
         self.unread = False
+        self._empty, self._of_something = 0, False
 
     def optimizer_made(self, optimizer: Any) -> None:
         where = user_lines.caller_line()
@@ -50,7 +53,11 @@ class UnappliedGradients:
             self._optimizers.append((weak(optimizer), where))
 
     def taken(self, sources: Any) -> None:
-        if self._where:
+        empty = sources is not None and not len(sources)
+        self._of_something = self._of_something or not empty
+        if empty and self._fits.current is None:
+            self._asked_for_nothing()
+        elif self._where:
             self._times += 1
         elif self._optimizers and self._fits.current is None:
             weights = [one for one in sources or () if hasattr(one, "assign") and one.trainable]
@@ -60,12 +67,28 @@ class UnappliedGradients:
             weights = [one for one in sources or () if hasattr(one, "assign")]
             self._context.guard(hand_updates.PART, self._context.hand_updates.taken, lambda: weights)
 
-    def _begin(self, weights: list[Any]) -> None:
-        if self._traces.stack:
-            self._function = getattr(self._traces.stack[0][0], "_python_function", None)
+    def _asked_for_nothing(self) -> None:
+        self._empty += 1
+        if self._empty == 1:
+            function, where = self._traced()
+            self._context.at_exit.append(lambda: self._report_nothing(function, where))
+
+    def _report_nothing(self, function: Any, where: str) -> None:
+        """A traced function asks once, and what it computes is done at every call."""
+        times = max(self._empty, self._traces.calls_of(function))
+        if not self._of_something and times >= _FEWEST_TIMES:
+            self._context.record(GradientsOfNothing(where=where, times=times))
+
+    def _traced(self) -> tuple[Any, str]:
+        """The Python function that is being traced, if any, and where gradients are taken."""
+        function = getattr(self._traces.stack[0][0], "_python_function", None) if self._traces.stack else None
         # AutoGraph has rewritten a traced function: its lines are nobody's.
-        traced = user_lines.of_function(self._function) if self._function is not None else ""
-        self._where, self._times = traced or user_lines.caller_line(), 1
+        traced = user_lines.of_function(function) if function is not None else ""
+        return function, traced or user_lines.caller_line()
+
+    def _begin(self, weights: list[Any]) -> None:
+        self._function, self._where = self._traced()
+        self._times = 1
         small = [one for one in weights if model_facts.size(one) <= _SMALL][-_COMPARED:]
         self._weights = [(weak(one), _digest(one)) for one in small]
         self.unread = any(not digest for _, digest in self._weights)

@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...journal.events import HoldingsSeen
 from ..runtime import frame_locals, user_lines
@@ -22,7 +22,22 @@ _SAMPLE = 50
 _KEEP = 10
 _SMALL_BYTES = 1 << 20
 _FRAMEWORKS = frozenset({"keras", "tensorflow", "tf_keras", "jax", "numpy", "torch", "builtins"})
+_ARRAYS = frozenset({"numpy", "jaxlib", "jax", "torch"})
 _CONTAINERS = (list, dict, set, frozenset, tuple, deque)
+#: Under which names a queue keeps its entries, how many it may hold, and how many were put and are not done:
+#: `queue.Queue` and those that derive from it, and `asyncio.Queue`.
+_QUEUES = (("queue", "maxsize", "unfinished_tasks"), ("_queue", "_maxsize", "_unfinished_tasks"))
+
+
+class Retained(NamedTuple):
+    """A container or an array, and the path to it."""
+
+    name: str
+    value: Any
+    where: str
+    limit: int | None = None  # how many entries it may hold; None: it has no limit
+    queue: bool = False
+    taken: int | None = None  # of a queue: entries that were taken out, at least
 
 
 class RetainedObjects:
@@ -46,16 +61,19 @@ class RetainedObjects:
         retained: dict[str, dict[str, Any]] = {}
         seen: set[int] = set()
         for name, value, where in roots(self._context):
-            for path, container, location in walk(name, value, where, seen):
-                size = bytes_of(container)
+            for found in walk(name, value, where, seen):
+                size = bytes_of(found.value)
                 if size >= _SMALL_BYTES:
-                    retained[path] = {
-                        "name": path,
-                        "type": type(container).__name__,
-                        "length": length_of(container),
+                    retained[found.name] = {
+                        "name": found.name,
+                        "type": type(found.value).__name__,
+                        "length": length_of(found.value),
                         "bytes": size,
-                        "grew_by": size - self._last.get(path, 0),
-                        "where": location,
+                        "grew_by": size - self._last.get(found.name, 0),
+                        "where": found.where,
+                        "limit": found.limit,
+                        "queue": found.queue,
+                        "taken": found.taken,
                     }
         self._last = {path: item["bytes"] for path, item in retained.items()}
         return sorted(retained.values(), key=lambda item: -item["bytes"])[:_KEEP]
@@ -105,16 +123,18 @@ def user_globals() -> Iterator[tuple[str, Any, str]]:
                     yield key, value, user_lines.short(path) if path else "<script>"
 
 
-def walk(
-    name: str, value: Any, where: str, seen: set[int], depth: int = _DEPTH
-) -> Iterator[tuple[str, Any, str]]:
+def walk(name: str, value: Any, where: str, seen: set[int], depth: int = _DEPTH) -> Iterator[Retained]:
     """Containers and arrays reachable through attributes and closures, each once, with the path to it."""
     if id(value) in seen:
         return
     seen.add(id(value))
     kind_of_container = _container(value)
+    queue = _of_queue(name, value, where) if kind_of_container is None else None
+    if queue is not None:
+        yield queue
+        return
     if kind_of_container is not None or _array_bytes(value):
-        yield name, value, where
+        yield Retained(name, value, where, limit=value.maxlen if kind_of_container is deque else None)
         if kind_of_container is dict and dict.__len__(value) <= _SAMPLE and depth:
             for key, inner in list(dict.items(value)):
                 if isinstance(key, str) and _container(inner) is not None:
@@ -140,6 +160,17 @@ def walk(
     for key, inner in list(vars(kind).items()):  # what a class keeps, all of its objects share
         if _container(inner) is not None and not key.startswith("__"):
             yield from walk(f"{kind.__name__}.{key}", inner, location, seen, depth - 1)
+
+
+def _of_queue(name: str, value: Any, where: str) -> Retained | None:
+    """What lies in a queue, by how it is made: one that the user derived is one too."""
+    for entries, limit, unfinished in _QUEUES:
+        inside, most = _own(value, entries), _own(value, limit)
+        if _container(inside) is not None and isinstance(most, int):
+            put = _own(value, unfinished)
+            taken = max(0, put - (length_of(inside) or 0)) if isinstance(put, int) else None
+            return Retained(name, inside, where, limit=most if most > 0 else None, queue=True, taken=taken)
+    return None
 
 
 def _own(value: Any, name: str) -> Any:
@@ -198,13 +229,10 @@ def _array_bytes(value: Any) -> int:
     """Of NumPy arrays and of tensors of any framework, without touching their values."""
     if isinstance(value, type):
         return 0
-    size_bytes = (
-        getattr(value, "nbytes", None)
-        if type(value).__module__.partition(".")[0] in ("numpy", "jaxlib", "jax")
-        else None
-    )
-    if isinstance(size_bytes, int):
-        return size_bytes
+    if type(value).__module__.partition(".")[0] in _ARRAYS:  # of others, `__getattr__` may load or connect
+        size_bytes = getattr(value, "nbytes", None)
+        if isinstance(size_bytes, int):
+            return 0 if getattr(value, "is_cuda", False) is True else size_bytes
     if type(value).__name__ in ("EagerTensor", "ResourceVariable"):
         return tfdata_graph.tensor_bytes(value)
     return 0

@@ -16,6 +16,7 @@ from ..runtime import frame_locals, user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.error_numbers import errno_of
 from ..runtime.wrapping import observe
+from . import at_hand
 
 PART = "exceptions"
 PART_SHAPES = "array_shapes"
@@ -26,7 +27,7 @@ _ALWAYS_FIRST = 10  # failures of one kind
 _REMEMBERED = 32  # exceptions on their way out
 _MAX_ARRAYS = 100_000
 _PROBE_FRAME = re.compile(
-    r' *File "/?'
+    r' {0,8}File "/?'
     + re.escape(user_lines.PROBE_FOLDER.lstrip("/"))
     + r'[^"]*", line \d+, in \w+\n(?: {4}[^\n]*\n)*\n?'
 )
@@ -68,7 +69,9 @@ class ExceptionLog:
         self._last = error
         if isinstance(error, KeyboardInterrupt) and not self.interrupted:
             self._context.record(SignalSeen(signal="SIGINT"))
-        self._context.record(self.describe(error, left="script", caught=False))
+        described = self.describe(error, left="script", caught=False)
+        self._context.record(described)
+        self._context.guard(at_hand.PART, self._record_at_hand, error, described.paths)
 
     def left_call(self, error: BaseException, left: Left, *, callback: str = "") -> None:
         """An exception on its way out of fit, a callback or a loader."""
@@ -95,7 +98,7 @@ class ExceptionLog:
         message = _text(error)
         self._context.guard(PART_SHAPES, self._record_shapes, error, message)
         location = _user_location(trace, message, error)
-        paths = _paths(message, trace)
+        paths = _paths(message[:_MESSAGE_LIMIT], trace)
         frames = [
             f"{user_lines.short(file)}:{line} {name}"
             for file, line, name, _ in trace
@@ -117,6 +120,11 @@ class ExceptionLog:
             paths=paths,
             paths_there=[path for path in paths if os.path.exists(path)],
         )
+
+    def _record_at_hand(self, error: BaseException, paths: list[str]) -> None:
+        event = at_hand.seen(error, paths) if isinstance(error, Exception) else None
+        if event is not None:
+            self._context.record(event)
 
     def _record_shapes(self, error: BaseException, message: str) -> None:
         """After a failure to put arrays together: which of them has another shape than the rest. NumPy does not name

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any, NamedTuple
 
+from ... import secret_text
 from ...journal.events import FrameworkSeen
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
@@ -25,7 +26,6 @@ _PREFIXES = (
 )
 _NAMES = ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "NVIDIA_VISIBLE_DEVICES", "PYTHONHASHSEED")
 PART = "framework_versions"
-_PRIVATE = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 _PACKAGES = (
     "keras", "tensorflow", "tensorflow-cpu", "tf-keras", "jax", "jaxlib", "torch", "numpy", "h5py", "protobuf",
     "ml-dtypes",
@@ -37,9 +37,7 @@ _PACKAGES = (
 class FrameworkLog:
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
-        self.parameters_on: list[str] | None = (
-            None  # devices of torch's parameters, once an optimizer has stepped
-        )
+        self._parameters_on: set[str] = set()  # devices of torch's parameters that an optimizer has changed
         self.new_run()
 
     def new_run(self) -> None:
@@ -61,6 +59,13 @@ class FrameworkLog:
             )
         )
 
+    def parameters_seen(self, devices: set[str]) -> None:
+        """Of one more optimizer: a script may train on the CPU first, and on the GPU later."""
+        if not devices <= self._parameters_on:
+            self._parameters_on |= devices
+            if self._devices_recorded:
+                self._context.guard(PART, self._record_devices)
+
     def record_devices(self) -> None:
         """Once training has begun, when the framework has opened its devices by itself."""
         if not self._devices_recorded:
@@ -78,7 +83,7 @@ class FrameworkLog:
                         version=str(getattr(module, "__version__", "")),
                         devices=devices.names,
                         device_kinds=devices.kinds,
-                        parameters_on=(self.parameters_on or []) if name == "torch" else [],
+                        parameters_on=sorted(self._parameters_on) if name == "torch" else [],
                         threads=devices.threads,
                         environment=_modes(),
                     )
@@ -178,11 +183,12 @@ def _versions() -> dict[str, str]:
 
 
 def _environment() -> dict[str, str]:
-    return {
+    chosen = {
         name: value[:300]
         for name, value in sorted(os.environ.items())
-        if (name.startswith(_PREFIXES) or name in _NAMES) and not any(word in name for word in _PRIVATE)
+        if name.startswith(_PREFIXES) or name in _NAMES
     }
+    return secret_text.environment(chosen)
 
 
 HOOKS = {

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...atomic_write import make_private_folder
 from ...journal.beats import BeatReader, BeatWriter, Phase
 from ...journal.events import Event, ExitStarted, ProbeFailed, ProcessJoined
 from ...journal.folder import RunFolder
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
     from ..learning.deep_look import DeepLook
     from ..learning.learning_observer import LearningObserver
     from ..learning.weight_motion import WeightMotion
+    from ..loop_data.eager_operations import EagerOperations
+    from ..loop_data.gpu_losses import GpuLosses
+    from ..loop_data.loop_model import LoopModel
+    from ..loop_data.loss_metrics import LossMetrics
+    from ..loop_data.loss_terms import LossTerms
+    from ..loop_data.step_arguments import StepArguments
+    from ..loop_data.torch_layers import TorchLayers
     from ..loops.custom_loop import CustomLoop
     from ..loops.data_end import DataEnd
     from ..loops.function_traces import TraceCounter
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
     from ..process.exceptions import ExceptionLog
     from ..process.framework_versions import FrameworkLog
     from ..process.framework_warnings import FrameworkWarnings
+    from ..process.same_point import SamePointWatch
     from ..process.worker_processes import WorkerLog
     from ..state.fit_log import ActiveFits
     from ..state.loop_source import OpenLoopLog
@@ -81,7 +90,14 @@ class ProbeContext:
     sessions: SessionSteps
     gradients: UnappliedGradients
     torch_gradients: TorchGradients
+    gpu_losses: GpuLosses
     loss_calls: LossCalls
+    loss_terms: LossTerms
+    loss_metrics: LossMetrics
+    step_arguments: StepArguments
+    eager_operations: EagerOperations
+    torch_layers: TorchLayers
+    loop_model: LoopModel
     data_end: DataEnd
     hand_updates: HandUpdates
     inputs: InputObserver
@@ -93,6 +109,7 @@ class ProbeContext:
     frameworks: FrameworkLog
     warnings: FrameworkWarnings
     workers: WorkerLog
+    same_point: SamePointWatch
 
     def __init__(self, run_dir: str, *, attempt: int, role: str) -> None:
         self.role = role
@@ -108,7 +125,7 @@ class ProbeContext:
 
     def _open(self, run_dir: str, attempt: int) -> None:
         self.folder = RunFolder(Path(run_dir))
-        self.folder.path.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.folder.path)
         self.attempt = attempt
         self.started = time.monotonic()
         self.closed = False
@@ -155,9 +172,12 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop,
-            self.traces, self.gradients, self.torch_gradients, self.loss_calls, self.data_end, self.hand_updates,
+            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_calls, self.loss_terms,
+            self.loss_metrics,
+            self.step_arguments,
+            self.eager_operations, self.torch_layers, self.loop_model, self.data_end, self.hand_updates,
             self.inputs, self.learning, self.memory, self.motion, self.deep_look, self.exceptions, self.frameworks,
-            self.warnings, self.workers,
+            self.warnings, self.workers, self.same_point,
         )  # fmt: skip
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -49,26 +49,30 @@ def around(frame: FrameType, names: dict[str, Any] | None = None) -> list[Bounde
     return [described(loop, file, names) for loop in _enclosing(loop_source.tree_of(file), frame.f_lineno)]
 
 
-def described(loop: Any, file: str, names: dict[str, Any]) -> Bounded:
+def described(
+    loop: Any, file: str, names: dict[str, Any], number: Callable[[ast.expr], int | None] | None = None
+) -> Bounded:
+    """`number`: what an expression is worth; without it, by the variables."""
+    number = number if number is not None else lambda expression: value(expression, names)
     where = f"{user_lines.short(file)}:{loop.lineno}"
     if isinstance(loop, ast.While):
-        return _while(loop, where, file, names)
+        return _while(loop, where, file, number)
     ranged = _range(loop.iter)
     if ranged is None:
         return Bounded(loop, where, "data", bound=_text(loop.iter, file))
     args = ranged.args
     first, goal = (args[0], args[1]) if len(args) > 1 else (None, args[0])
-    plain = len(args) < 3 or value(args[2], names) == 1
+    plain = len(args) < 3 or number(args[2]) == 1
     return Bounded(
         loop, where, "range",
-        first=(0 if first is None else value(first, names)) if plain else None,
-        goal=value(goal, names) if plain else None,
+        first=(0 if first is None else number(first)) if plain else None,
+        goal=number(goal) if plain else None,
         counter=_text(first, file) if first is not None else "0",
         bound=_text(goal, file),
     )  # fmt: skip
 
 
-def _while(loop: ast.While, where: str, file: str, names: dict[str, Any]) -> Bounded:
+def _while(loop: ast.While, where: str, file: str, number: Callable[[ast.expr], int | None]) -> Bounded:
     test = loop.test
     if (
         not isinstance(test, ast.Compare)
@@ -76,10 +80,10 @@ def _while(loop: ast.While, where: str, file: str, names: dict[str, Any]) -> Bou
         or not isinstance(test.ops[0], (ast.Lt, ast.LtE))
     ):
         return Bounded(loop, where, "while", bound=_text(test, file))
-    goal = value(test.comparators[0], names)
+    goal = number(test.comparators[0])
     more = 1 if isinstance(test.ops[0], ast.LtE) and goal is not None else 0
     return Bounded(
-        loop, where, "while", value(test.left, names), goal + more if goal is not None else None,
+        loop, where, "while", number(test.left), goal + more if goal is not None else None,
         _text(test.left, file), _text(test.comparators[0], file),
     )  # fmt: skip
 
@@ -98,6 +102,14 @@ def _range(iterated: ast.expr) -> ast.Call | None:
     return None
 
 
+def first_of(loop: Any) -> ast.AST:
+    """Where it begins, as written; of a `while` its counter."""
+    if isinstance(loop, ast.While):
+        return loop.test.left if isinstance(loop.test, ast.Compare) else loop.test
+    ranged = _range(loop.iter)
+    return ranged.args[0] if ranged is not None and len(ranged.args) > 1 else ast.Constant(value=0)
+
+
 def iterated_name(loop: ast.For) -> str:
     """`batches` of `for x, y in enumerate(batches)`; "" for anything but a variable."""
     iterated = loop.iter
@@ -114,20 +126,22 @@ def value(expression: ast.expr, names: dict[str, Any], depth: int = 0) -> int | 
         return _computed(expression, names, depth)
     if isinstance(expression, ast.Call):
         return _of_call(expression, names, depth)
-    return _whole(_object(expression, names))
+    return whole(_object(expression, names))
 
 
 def _computed(expression: ast.BinOp, names: dict[str, Any], depth: int) -> int | None:
     left, right = value(expression.left, names, depth + 1), value(expression.right, names, depth + 1)
-    if left is None or right is None:
-        return None
-    if isinstance(expression.op, ast.Add):
+    return None if left is None or right is None else computed(expression.op, left, right)
+
+
+def computed(how: ast.operator, left: int, right: int) -> int | None:
+    if isinstance(how, ast.Add):
         return left + right
-    if isinstance(expression.op, ast.Sub):
+    if isinstance(how, ast.Sub):
         return left - right
-    if isinstance(expression.op, ast.Mult):
+    if isinstance(how, ast.Mult):
         return left * right
-    return left // right if isinstance(expression.op, ast.FloorDiv) and right else None
+    return left // right if isinstance(how, ast.FloorDiv) and right else None
 
 
 def _of_call(call: ast.Call, names: dict[str, Any], depth: int) -> int | None:
@@ -175,7 +189,7 @@ def key_of(expression: ast.Subscript) -> Any:
     return inside.value if isinstance(inside, ast.Constant) else None
 
 
-def _whole(found: Any) -> int | None:
+def whole(found: Any) -> int | None:
     if type(found) is int:
         return found
     kind = str(getattr(getattr(found, "dtype", None), "name", getattr(found, "dtype", "")))

@@ -12,6 +12,7 @@ import ast
 import dis
 import functools
 import inspect
+import itertools
 import linecache
 import sys
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ...journal.events import OpenLoopSeen
-from ..runtime import user_lines
+from ..runtime import frame_locals, user_lines
 from ..runtime.context import ProbeContext
 
 PART = "loop_source"
@@ -32,6 +33,8 @@ _CLOCKS = frozenset({"time", "monotonic", "perf_counter", "process_time", "now",
 _ASKING = frozenset(
     {"len", "is_set", "exists", "isfile", "empty", "qsize", "poll", "is_alive", "wait", "next"}
 )
+_BOUNDING = frozenset({"islice", "take", "range", "takewhile"})
+_ENDING = (list, tuple, dict, set, range, zip, itertools.islice, itertools.takewhile)
 _MAX_TESTS = 5
 _NEVER_CONTINUES = ("JUMP_FORWARD", "JUMP_ABSOLUTE", "RAISE_VARARGS", "RETURN_VALUE")
 #: Nodes of a dataset behind which an endless source is as endless as before.
@@ -212,24 +215,40 @@ def _names(node: ast.AST) -> set[str]:
 # -- a `for` over the data ---------------------------------------------------------------------------
 
 
-def never_left(frame: FrameType) -> bool:
-    """The frame is at the head of a `for` that has no way out but its data's end, and another loop is around it."""
+def never_left(frame: FrameType, *, alone: bool = False) -> bool:
+    """The frame is at the head of a `for` that has no way out but its data's end, and another loop is around it;
+    `alone`: or none is."""
     lines = linecache.getlines(
         frame.f_code.co_filename, frame.f_globals
     )  # of a notebook's cell, by its globals
-    return _in_a_loop(_parse("".join(lines)).body, frame.f_lineno, inside=False)
+    loop = _in_a_loop(_parse("".join(lines)).body, frame.f_lineno, inside=False, alone=alone)
+    return loop is not None and not can_be_left(loop) and not _is_bounded(loop.iter, frame)
 
 
-def _in_a_loop(statements: list[ast.stmt], line: int, *, inside: bool) -> bool:
+def _in_a_loop(statements: list[ast.stmt], line: int, *, inside: bool, alone: bool = False) -> ast.For | None:
     for statement in statements:
         if isinstance(statement, ast.For) and statement.lineno == line:
-            return inside and not _can_be_left(statement.body, of_this=True)
+            return statement if inside or alone else None
         if not statement.lineno <= line <= (statement.end_lineno or statement.lineno):
             continue
         function = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         around = not function and (inside or isinstance(statement, (ast.For, ast.While)))
-        return any(_in_a_loop(block, line, inside=around) for block in blocks(statement))
-    return False
+        found = [_in_a_loop(block, line, inside=around, alone=alone) for block in blocks(statement)]
+        return next((loop for loop in found if loop is not None), None)
+    return None
+
+
+def _is_bounded(expression: ast.expr, frame: FrameType) -> bool:
+    """What is iterated ends by itself, however long the data is: ``islice(data, 9)``, ``data.take(9)``, a list."""
+    if isinstance(expression, ast.Name):
+        names = frame_locals.of(frame)
+        value = names[expression.id] if expression.id in names else frame.f_globals.get(expression.id)
+        return isinstance(value, _ENDING)
+    if not isinstance(expression, ast.Call):
+        return False
+    inner = expression.func.value if isinstance(expression.func, ast.Attribute) else None
+    parts = [*expression.args, *([inner] if isinstance(inner, ast.Call) else [])]
+    return _called(expression) in _BOUNDING or any(_is_bounded(part, frame) for part in parts)
 
 
 def blocks(statement: ast.stmt) -> list[list[ast.stmt]]:

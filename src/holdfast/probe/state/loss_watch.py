@@ -21,6 +21,9 @@ PART = "loss_watch"
 _KEEP = 64
 _ALWAYS_FIRST = 20  # steps of a fit that are always written
 _EVERY_S = 1.0  # then one a second, later fewer
+_NEWEST = (
+    30  # of a loop, that are written when the process ends: a short one is over before a second has passed
+)
 _PLAIN = (int, float)
 _ORDINARY = 12  # steps that show what is usual
 _JUMP = 1e3  # times the loss of late: no step of an optimizer does it, a batch does
@@ -35,6 +38,9 @@ class Losses:
         self._now = monotonic
         self.recent: deque[float] = deque(maxlen=_KEEP)
         self.recent_steps: deque[float] = deque(maxlen=_KEEP)  # each step's own, worked out
+        self._newest: deque[tuple[int, int, float | None, dict[str, Any]]] = deque(
+            maxlen=_NEWEST
+        )  # of a loop, not written yet
         self._average: float | None = None
         self._last_mean = (-1, 0, 0.0)  # epoch, batches of it, mean
         self._written_at = 0.0
@@ -55,6 +61,7 @@ class Losses:
     def new_run(self) -> None:
         self._written_at = 0.0
         self._worse = 0
+        self._newest.clear()
         self.last_logs = None
 
     # -- called by the thread that trains -----------------------------------------------------------
@@ -87,7 +94,9 @@ class Losses:
         if weights is not None and weights.weights is False:
             self._not_finite("weights", weights.name, math.nan, model, exact=False, before=None)
 
-    def step_done(self, model: Any, logs: Any, step: int | None = None) -> None:
+    def step_done(
+        self, model: Any, logs: Any, step: int | None = None, weights_before: bool | None = None
+    ) -> None:
         """Right after a step, in its own thread. Only a value that is in host memory already is read."""
         if self._check_due:
             self._check_due = False
@@ -103,7 +112,8 @@ class Losses:
         self._recorded_step = step
         heartbeat.loss = value = float(loss)
         if not math.isfinite(value) and "loss" not in self._recorded:
-            before = self._sentinel.last if self._sentinel else None
+            before = self._sentinel.last if self._sentinel is not None else None
+            before = weights_before if before is None else before
             self._not_finite("loss", "loss", value, model, exact=True, before=before)
         else:
             self._watch_weights(model, value)
@@ -121,7 +131,12 @@ class Losses:
             self._sentinel.last = None
 
     def loop_step(
-        self, model: Any, logs: dict[str, Any], gradient: Any = None, step: int | None = None
+        self,
+        model: Any,
+        logs: dict[str, Any],
+        gradient: Any = None,
+        step: int | None = None,
+        weights_before: bool | None = None,
     ) -> None:
         """A step of a loop of the user's own, this one or one of late: every number is of this step alone."""
         known = {name: float(value) for name, value in logs.items()}
@@ -136,7 +151,7 @@ class Losses:
         if "loss" not in known:
             return
         self.on_cpu = True
-        self.step_done(model, known, step)
+        self.step_done(model, known, step, weights_before)
 
     def _watch_gradient(self, gradient: Any, loss: float, model: Any) -> None:
         """The gradient of a loss that is a number itself."""
@@ -187,10 +202,12 @@ class Losses:
         now = self._now()
         waited = now - self._written_at
         due = waited >= _EVERY_S and waited >= self._interval()
+        turned = not self._means and step & (step - 1) == 0 and self._rate_turned(model, now)
         first = step - self._fit_step <= _ALWAYS_FIRST and self._fit_recorded
-        if due or first or (worse and waited >= self._pause()):
+        if due or first or turned or (worse and waited >= self._pause()):
             self._written_at = now
             self._worse += worse
+            self._newest.clear()
             self._context.record(
                 LossSeen(
                     step=step,
@@ -200,6 +217,18 @@ class Losses:
                     step_loss=self._last_step_loss(),
                 )
             )
+        elif not self._means:
+            self._newest.append((step, epoch, self._last_step_loss(), logs))
+
+    def write_newest(self) -> None:
+        """When the process ends: the last steps of a loop."""
+        for step, epoch, loss, of_step in self._newest:
+            logs = {**self.numbers(of_step), "loss": loss} if loss is not None else {}
+            rate = self._learning_rate_at[1] if self._learning_rate_at is not None else None
+            self._context.record(
+                LossSeen(step=step, epoch=epoch, logs=logs, learning_rate=rate, step_loss=loss)
+            )
+        self._newest.clear()
 
     def _parts_broken(self, logs: dict[str, float], model: Any) -> None:
         for name in [name for name, value in logs.items() if not math.isfinite(value)]:
@@ -222,6 +251,13 @@ class Losses:
         if self._learning_rate_at is None or now - self._learning_rate_at[0] >= _EVERY_S:
             self._learning_rate_at = now, model_facts.learning_rate(model)
         return self._learning_rate_at[1]
+
+    def _rate_turned(self, model: Any, now: float) -> bool:
+        """A loop may be over before a second has passed, and its learning rate long before that."""
+        before = self._learning_rate_at[1] if self._learning_rate_at is not None else None
+        self._learning_rate_at = None
+        rate = self._learning_rate(model, now)
+        return before is not None and rate is not None and not 0.5 * before <= rate <= 2.0 * before
 
     def _interval(self) -> float:
         hours = (self._now() - self._context.started) / 3600

@@ -42,6 +42,10 @@ class LiveModels:
         key = id(model)
         self._models[key] = weakref.ref(model, lambda _: self._models.pop(key, None))
 
+    def every(self) -> list[Any]:
+        models = [reference() for reference in list(self._models.values())]
+        return [model for model in models if model is not None]
+
     def counts(self) -> dict[str, int]:
         return {"Model": len(self._models)} if self._models else {}
 
@@ -108,6 +112,10 @@ def describe(model: Any, where: str) -> ModelSeen:
         steps_per_execution=_whole(_safely(lambda: model.steps_per_execution)),
         where=where,
     )
+
+
+def trainable_of(model: Any) -> list[Any]:
+    return list(_safely(lambda: model.trainable_variables) or [])
 
 
 class OptimizerModel:

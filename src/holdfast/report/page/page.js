@@ -72,7 +72,7 @@
     const colour = (one, i) => one.dashed && one.name === "limit" ? "#d1495b" : colours[i % colours.length];
     const options = () => ({
       width: holder.clientWidth, height: 200,
-      cursor: { sync: { key: "story" }, drag: { x: true, y: false, setScale: false } }, // zooming is ours, so that a live page keeps it
+      cursor: { sync: { key: "story" }, drag: { x: true, y: false, setScale: false } }, // zooming is ours
       scales: { x: { time: false, range: (u, min, max) => seen ? [seen.min, seen.max] : [span().min, span().max] },
         y: { distr: log ? 3 : 1, range: chart.stacked ? (u, min, max) => [0, max * 1.08 || 1] : undefined } },
       axes: [
@@ -134,22 +134,7 @@
     document.body.dataset.drawn = String(charts.length);
   }
 
-  function follow(address) { // a board sends the page anew as the run goes on; what was unfolded stays unfolded
-    const stream = new EventSource(address);
-    stream.onmessage = (message) => {
-      const fresh = JSON.parse(message.data), main = document.querySelector("main"), top = scrollY;
-      const open = new Set([...main.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
-      main.innerHTML = fresh.main; // made by the same escaping code as the page itself
-      main.querySelectorAll("details > summary").forEach((one) => { one.parentNode.open = open.has(one.textContent); });
-      present(fresh.story);
-      scrollTo(0, top);
-      document.body.dataset.updates = String(Number(document.body.dataset.updates || 0) + 1);
-      if (fresh.ended) stream.close();
-    };
-  }
-
   present(JSON.parse(document.getElementById("story").textContent));
-  if (document.body.dataset.live) follow(document.body.dataset.live);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.querySelectorAll(".plot").forEach((one) => one.again()));
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 })();

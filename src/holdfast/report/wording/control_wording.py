@@ -40,6 +40,8 @@ def _resumed(values: Mapping[str, Any]) -> str:
 
 TITLES: dict[str, Text] = {
     "already-at-target": "there was nothing left to do: epoch {first_epoch} of {epochs} was reached before",
+    "already-at-target.another-fit": "{idle} of {fits} fits trained nothing: each restored epoch {epochs} of {epochs}, "
+    "which an earlier fit had saved",
     "already-at-target.steps": "there was nothing left to do: {done:count step} were done before, and the goal is "
     "{steps:count}",
     "already-at-target.no-round": "there was nothing left to do: the loop at {where} begins at "
@@ -63,6 +65,8 @@ TITLES: dict[str, Text] = {
     "step} it was next to nothing",
     "monitor-missing": "{callback:or a callback} watches {monitor}, which is not among the metrics"
     "[, so it never acts{never_acts:if}]",
+    "learning-rate-collapsed.by-steps": "since step {step:count} of {steps:count} a step changes the weights by next "
+    "to nothing",
     "nothing-trainable": "nothing is trainable: training changes no weight",
     "nothing-trainable.no-gradient": "no gradient reaches any weight: the loss does not follow from them "
     "by steps that can be differentiated",
@@ -77,6 +81,8 @@ TITLES: dict[str, Text] = {
 }
 
 FACTS: dict[str, Text] = {
+    "save.by-another-fit": "an earlier fit of this process saved {path}",
+    "fits.without-steps": "fit[ ({where})] did no step {idle:count time}",
     "fit.planned": "fit[ ({where})] was to run up to epoch {epochs} and began at epoch {first_epoch}",
     "fit.resumed-at": _resumed,
     "save.same-path": "then it was saved to {path} again",
@@ -116,6 +122,10 @@ FACTS: dict[str, Text] = {
     "{epoch} and is {last:number} now",
     "learning-rate.zero": "the learning rate was 0 at the end of all {epochs} epochs",
     "learning-rate.highest": "the learning rate was {learning_rate:number} at its highest",
+    "updates.highest": "step {step:count} changed the weights by {size:number}, all together",
+    "updates.low-since": "step {step:count} by {share:number} of that, and no later one that was looked at by more; "
+    "the last by {last:number}",
+    "loss.differs-by-batch": "the batches still have losses of their own, and so gradients: nothing has come to rest",
     "learning-rate.low-since": "at step {step:count} it was {learning_rate:number}, and has not risen since",
     "learning-rate.set-by-callback": "{callback} sets it before each epoch",
     "learning-rate.reduced-by": "{callback} reduces it: factor {factor}, patience {patience}, min_delta "
@@ -126,6 +136,13 @@ FACTS: dict[str, Text] = {
     "logs.then": _logs,
     "metrics.are": "the metrics are {metrics:list 8}",
     "model.frozen": "{parameters:count} parameters, none of them trainable[ ({where})]",
+    "optimizer.all-frozen": "the {optimizer} made at {where} was given {parameters:count} weights, and all of them "
+    "have requires_grad=False",
+    "optimizer.no-parameters": "the {optimizer} made at {where} was given no weight: its list of parameters is empty",
+    "gradients.of-nothing": "the tape was asked for gradients with respect to an empty list {times:count} times, at "
+    "{where}: no weight is trainable",
+    "step.leaves-weights": "in the step at {where} none of the {weights:count} arrays of weights that come out depends "
+    "on the data that goes in",
     "gradients.none-given": "apply_gradients was given no gradient at all ({type}: {message:clip 100})",
     "weights.none-changed": "after {steps:count step} no weight had changed",
     "optimizer.fresh": "the optimizer has done 0 iterations: its momenta and its schedule start again",
@@ -141,6 +158,10 @@ REMEDIES: dict[str, Advice] = {
     "loop.more-rounds": Advice("to continue, raise {bound} above {first}"),
     "checkpoint.remove-to-start-over": Advice(
         "to start over, remove the backup or the checkpoint that is restored"
+    ),
+    "checkpoint.one-for-each-fit": Advice(
+        "give every model a folder of its own to back up to",
+        'keras.callbacks.BackupAndRestore(os.path.join("backup", str(trial)))',
     ),
     "checkpoint.save-with-optimizer": Advice(
         "save and load the whole model, with its optimizer",
@@ -200,6 +221,14 @@ REMEDIES: dict[str, Advice] = {
     "model.unfreeze": Advice(
         "unfreeze what is to learn, before compile",
         "model.trainable = True\nbackbone.trainable = False\nmodel.compile(…)",
+    ),
+    "parameters.unfreeze": Advice(
+        "unfreeze what is to learn, and give the optimizer only that",
+        "model.head.requires_grad_(True)\noptimizer = torch.optim.AdamW(model.head.parameters(), lr=1e-3)",
+    ),
+    "updates.of-what-learns": Advice(
+        "give what is to learn an optimizer that changes it",
+        'optax.multi_transform({"train": optax.adam(1e-3), "fixed": optax.set_to_zero()}, labels)',
     ),
     "gradient.find-the-break": Advice(
         "check what lies between the model and the loss: argmax, rounding, a cast to integers, numpy() and a model "

@@ -22,6 +22,11 @@ _AWAITED: dict[str, str] = {
     Awaits.PROCESS_QUEUE: " for a queue between processes",
     Awaits.PROGRAM: " for a program that it started",
 }
+_NOT_RAISED = {
+    "fill": "NaN comes back",
+    "clip": "the last one is taken in its place",
+    "one-hot": "such a row is all zeros, and is never trained",
+}
 _ROWS_SHOWN, _FILES_SHOWN = 4, 4
 
 
@@ -39,6 +44,14 @@ def _faulty_boxes(values: Mapping[str, Any]) -> str:
         "the batch at which it broke" if values["batch"] is None else filled("batch {batch:count}", values)
     )
     return f"{where} has bad boxes: {_boxes(values)}"
+
+
+def _boxes_stored(values: Mapping[str, Any]) -> str:
+    counts = ", ".join(f"{number} {_BOX_FAULTS[fault]}" for fault, number in values["counts"].items())
+    rows = f" (row or record {listed(values['rows'], _ROWS_SHOWN)})" if values["rows"] else ""
+    return f"what {values['path']} keeps has bad boxes: {counts}{rows}" + filled(
+        "[, such as {first}]", values
+    )
 
 
 def _boxes_in_records(values: Mapping[str, Any]) -> str:
@@ -148,15 +161,28 @@ TITLES: dict[str, Text] = {
         + "[ at offset {offset:count}]",
         values,
     ),
+    "corrupt-record.damaged": "the file {file} is corrupt",
+    "corrupt-record.cut-off": "the data file {file} is cut off",
+    "corrupt-record.open": "the file {file} is cut off; whether it holds data or weights is not known",
+    "corrupt-record.perhaps": "{file} may hold data",
     "data-silently-dropped": "corrupt data is dropped silently, and good data after it is lost too",
     "bad-boxes": lambda values: f"bad boxes broke the loss: {_boxes(values)}",
     "bad-boxes.records": lambda values: f"bad boxes in {values['path']} failed a check: {_boxes(values)}",
     "class-id-out-of-range": _class_id,
     "class-id-out-of-range.outputs": "class ids go up to {class_id}, and the model has {classes} outputs",
+    "class-id-out-of-range.lookup": "an id is not in the table that it is looked up in[: {index:number}, "
+    "of {size:number} rows]",
+    "class-id-out-of-range.jax": lambda values: filled(
+        "ids go up to {high:number}, and the table has {size:number} rows"
+        if values["table"]
+        else "class ids go up to {high:number}, and there are {size:number} classes",
+        values,
+    ),
     "class-id-out-of-range.binary-loss": _binary_targets,
     "no-positive-anchors": "{zero:list} is exactly 0.0 at every step: no anchor matches an object, so it is never "
     "trained",
     "input-not-finite": "the data has NaN or infinity",
+    "input-not-finite.made": "a function of the input makes NaN or infinity of numbers that are finite",
     "input-scale-mismatch": "inputs go up to {high:number}, and no layer of the model scales them",
     "input-scale-mismatch.outlier": lambda values: (
         f"one value of the data is far beyond all others: {shared_wording.outlier(values)}"
@@ -201,6 +227,11 @@ FACTS: dict[str, Text] = {
     # -- files --------------------------------------------------------------------------------------
     "file.damaged": "{path}: {what}[ at offset {offset:count}]",
     "file.named": "the file is {file}",
+    "file.ends-early": "{path} has {bytes:size}: {missing}",
+    "file.taken-for": lambda values: filled(
+        f"it is taken for {'a checkpoint' if values['of_model'] else 'data'} by {{signs:list}}", values
+    ),
+    "array.reaches": "{name}, at hand when it was raised, goes from {low:number} to {high:number}",
     "file.unnamed": "TensorFlow does not name the file",
     "file.one-of": "one of {count:count file}: {files:list 3}; TensorFlow does not name it",
     "record.damaged-at-start": "an error at offset 0 means that the file has another format, or is compressed",
@@ -209,6 +240,7 @@ FACTS: dict[str, Text] = {
     "arrays.shapes-unknown": "the error does not name the shapes: the channels may differ too",
     "boxes.faulty": _faulty_boxes,
     "boxes.faulty-in-records": _boxes_in_records,
+    "boxes.faulty-stored": _boxes_stored,
     "loss.grew-before-it-broke": "the loss grew over several steps before it broke, as with a learning rate that is "
     "too high",
     "loss.negative": "the loss is {loss:number} at step {step:count}; with targets between 0 and 1 it cannot be "
@@ -220,9 +252,18 @@ FACTS: dict[str, Text] = {
     "model.output-shape": "the model's output has shape {shape}",
     "model.does-not-scale": "the model has no layer that scales or normalises",
     "class-id.nan-on-gpu": "for such a class id a GPU returns NaN where the CPU raises",
+    "index.beyond-the-end": lambda values: filled(
+        f"the step at {{where}} looks up {'rows' if values['table'] else 'classes'} {{low:number}} to {{high:number}}, "
+        "and those that there are end at {last:number}",
+        {**values, "last": values["size"] - 1},
+    ),
+    "index.not-raised-by-jax": lambda values: (
+        f"JAX raises nothing for an index beyond the end: {_NOT_RAISED[values['how']]}"
+    ),
     "class-id.ignored-by-jax": "on JAX such a sample raises nothing: its loss is 0, and it is never trained",
     "data.not-finite": _data_not_finite,
     "batch.not-finite": _batch_not_finite,
+    "data.stored-finite": "what is stored is finite, in {names:list}[; not finite are the columns {columns:list}]",
     "arrays.not-finite": "the array {names:list} given to fit has values that are not finite",
     "inputs.range": _input_range,
 }
@@ -322,6 +363,12 @@ REMEDIES: dict[str, Advice] = {
     "anchors.fit": Advice(
         "use anchors of the sizes that objects have in the resized image; `holdfast check` lists boxes that no anchor "
         "covers"
+    ),
+    "class-ids.table": Advice(
+        lambda values: (
+            "make the table as large as the highest id plus one"
+            + ("; an id for padding at 0 moves all others up by one" if values["off_by_one"] else "")
+        )
     ),
     "class-ids.map": Advice(
         lambda values: (

@@ -1,4 +1,4 @@
-"""Sentences of causes in the memory of a GPU."""
+"""Sentences of causes in a GPU and its memory."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ TITLES: dict[str, Text] = {
     "device-memory-fragmented": "{requested_bytes:size} were refused although {free_bytes:size} of GPU memory were "
     "free, in smaller blocks",
     "larger-sample-than-before": "one sample is much larger than those before it, and its step did not fit into memory",
+    "gpu-never-finishes": "the GPU works on one step and does not finish it[; {where} waits for it]",
 }
 
 FACTS: dict[str, Text] = {
@@ -41,6 +42,10 @@ FACTS: dict[str, Text] = {
     "gpu.used-before": _used_before,
     "gpu.allocator": "the allocator reports[ a limit of {limit_bytes:size},][ {used_bytes:size} in use,] "
     "{free_bytes:size} unused",
+    "gpu.busy-since-step": "the GPU was busy meanwhile, at least {least} % of the time at each reading",
+    "gpu.same-point": "the thread that trains stayed at {where} for {seconds:duration}[, in {inside}], and none of its "
+    "variables changed",
+    "gpu.result-pending": "the result of the newest step is not there yet: the GPU works on that step",
     "batch.larger": _larger,
     "memory.jumped": "memory was flat for {steps:count step} and then rose by {bytes:size} at once",
     "memory.flat-until-the-end": "memory was flat for {steps:count step}, and the end came between two measurements",
@@ -63,6 +68,17 @@ REMEDIES: dict[str, Advice] = {
             if values["torch"]
             else 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
         ),
+    ),
+    "gpu.bound-loops": Advice(
+        "give each loop that runs on the GPU an upper bound",
+        lambda values: (
+            "jax.lax.while_loop(lambda s: (s.error > 1e-6) & (s.turns < 1000), body, start)"
+            if values["jax"]
+            else ""
+        ),
+    ),
+    "gpu.find-the-kernel": Advice(
+        "run that step alone, with each launch waited for, to see which call it is", "CUDA_LAUNCH_BLOCKING=1"
     ),
     "gpu.end-other-processes": Advice("end the processes that use it, if they are left over"),
     "gpu.use-another": Advice("use another GPU", "CUDA_VISIBLE_DEVICES=1"),

@@ -27,6 +27,7 @@ _BY_SCHEDULER = {
     "preempted": "the machine was taken back: the job was preempted",
     "evicted": "the pod was evicted from its node",
     "cancelled": "the job was cancelled",
+    "requeued": "the job was put back into the queue (requeued)",
 }
 
 
@@ -75,10 +76,12 @@ TITLES: dict[str, Text] = {
     "preempted.group-interrupted": "it was interrupted from the terminal (SIGINT, Ctrl-C), and all processes of the "
     "group ended",
     "host-rebooted": "the machine restarted during the run",
+    "host-rebooted.node-failed": "the scheduler lost {nodes:list 3}, a node of the job",
     "peer-missing": "another machine of the group is not there",
     "peer-missing.joining": "it waits for the other machines to join",
     "peer-missing.lost": _lost,
     "peer-missing.agent": lambda values: f"process {values['rank']} of the group {_AGENT[values['remark']]}",
+    "peer-missing.rejected": "the coordinator turned away a process that asked to join the group",
     "peer-missing.network": "the network between the processes of the group does not carry a step",
     "uneven-batches": "the processes of the group do not have the same number of batches",
 }
@@ -116,6 +119,9 @@ FACTS: dict[str, Text] = {
     "compile.signatures": "the last ones: {last:list 3}",
     "compile.machine-code": "executable memory of {function}[ ({where})] grew from {first_regions} to {last_regions} "
     "regions in {steps:count step}: {compiles:count} times what the first program took",
+    "scheduler.answered": "{scheduler} said of job {job} then[: {state}]"
+    "[; {left_s:duration} were left of its time limit]",
+    "scheduler.node-failed": "node {node} is {state}",
     "boot.changed": "the boot id of the machine has changed since the run was started",
     "boot.other-host": "another machine of the same name looks like this too: a pod that was moved",
     "end.not-recorded": "no end was recorded, neither of the process nor of the supervisor",
@@ -194,11 +200,18 @@ REMEDIES: dict[str, Advice] = {
         'keras.callbacks.BackupAndRestore("backup", save_freq=500, double_checkpoint=True)',
     ),
     "scheduler.ask-for-more": Advice("ask for more time, or for a machine that is not reclaimed"),
+    "scheduler.look-at-the-node": Advice(
+        "look at the node, or ask who looks after it; the scheduler starts the job again without it",
+        lambda values: f"scontrol show node {','.join(values['nodes'])}",
+    ),
     "boot.find-out-why": Advice("find out why: power, heat, an update", "journalctl -b -1 -e"),
     "group.start-all": Advice(
         "start all of them, and check that each can reach the others' address and port", "nc -zv HOST PORT"
     ),
     "group.same-addresses": Advice("the addresses in TF_CONFIG must be the same on all, in the same order"),
+    "group.same-token": Advice(
+        "give all hosts the same token and the same version of Holdfast", "--token-file group.token"
+    ),
     "group.explain-agent": Advice(
         "look at that process, which has a run folder of its own", "holdfast explain RUN/peers/{rank}"
     ),

@@ -188,6 +188,8 @@ TITLES: dict[str, Text] = {
     "input-constant": "all input rows are the same" + _AT,
     "labels-constant": _all_labels,
     "labels-unrelated": "the labels do not depend on the inputs: rows that are alike have labels as by chance",
+    "labels-unrelated.images": "the labels do not depend on the images: what their shapes and colours say about the "
+    "labels is as by chance",
     "class-imbalance": "{share:percent} of the labels are class {class_id}, and the network answers nothing else",
     "framework-warning": "the framework warned: {text:clip 110}" + _AT,
 }
@@ -197,9 +199,16 @@ FACTS: dict[str, Text] = {
     "boxes.output": "the output for boxes ends with {activation}[ at {where}]",
     "overlap.none": "{name} shows an overlap of {last:percent} at the end[, although the loss fell by {fell:percent}]",
     "ids.of-both": "{objects:count box/boxes} and {empty:count place} without a box have class id {class_id}",
+    "ids.answered": "the model answers {class_id} at {answered:count} of {places:count place}, and so does it for "
+    "objects with that id",
+    "ids.not-found": "by the number of the model that tells objects best, {found:percent} of those with id {class_id} "
+    "are found, and {others:percent} of the other ids or more",
     "ids.unused-unit": "the network has {units:count unit} for classes, and no label uses the last one, {unused}",
     "loss.part-course": "{name} went from {first:number} to {last:number}",
     "places.by-class": "{share:percent} of {places:count place} are class {class_id}",
+    "gradients.of-heads": "at step {step:count} the gradient of the box head's weights has a norm of {box:number}, "
+    "that of the class head's {classes:number}",
+    "places.no-object": "none of {places:count place} of the targets has an object[, in {batches:count batch}]",
     "places.answered": "of {places:count place} in rows of the training data {objects:count} have an object, and the "
     "network answers for none[; an object has a higher score than an empty place in {apart:percent} of pairs]",
     "training.course": "the loss went from {first:number} to {last:number} in {steps:count step}"
@@ -216,6 +225,10 @@ FACTS: dict[str, Text] = {
     "inputs.all-equal": "{rows:count row} of inputs are equal, with values from {low:number} to {high:number}",
     "labels.all-equal": _all_labels,
     "labels.of-nearest-rows": _nearest,
+    "labels.another-each-time": "{again:count row} came again in a later batch, {other:count} of them with another "
+    "label",
+    "labels.of-images-left-out": "a regression on simple features of {rows:count image} says of images left out what "
+    "correlates with their labels by {agreement:number}",
 }
 
 REMEDIES: dict[str, Advice] = {
@@ -311,6 +324,10 @@ REMEDIES: dict[str, Advice] = {
     "inputs.look-at-them": Advice("look at what the loader returns", "print(x[:3], x.std(axis=0))"),
     "labels.look-at-them": Advice(
         "count the labels where they are read", "print(np.unique(y, return_counts=True))"
+    ),
+    "labels.check-files": Advice(
+        "check that images and labels are in the same order: sorted names put 10 before 2",
+        "label_of = dict(zip(table.name, table.label)); labels = [label_of[path.name] for path in paths]",
     ),
     "labels.check-order": Advice(
         "check that inputs and labels are in the same order: shuffle and sort both with one permutation",

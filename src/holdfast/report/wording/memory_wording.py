@@ -63,6 +63,12 @@ def _buffer(values: Mapping[str, Any]) -> str:
     return filled("{op}[ ({where})] keeps " + kept + " in memory[, {full_bytes:size} when full]", values)
 
 
+def _cache_first(values: Mapping[str, Any]) -> str:
+    names = [name if name.isidentifier() else "prepare" for name in values["functions"]]
+    shuffled = f".shuffle({values['buffer']})" if values["buffer"] else ""
+    return f"ds = ds{''.join(f'.map({name})' for name in names)}.cache(){shuffled}.repeat()"
+
+
 def _batches(values: Mapping[str, Any]) -> str:
     each = [
         f"batch({number})" + (f" ({where})" if where else "")
@@ -73,6 +79,8 @@ def _batches(values: Mapping[str, Any]) -> str:
 
 TITLES: dict[str, Text] = {
     "killed-for-memory": _killed,
+    "killed-for-memory.all": "all processes ended at once when the control group's memory"
+    "[ of {limit_bytes:size}] was full",
     "killed-for-memory.worker": "the kernel killed a child process of the training for memory"
     "[{stalled:if}; the main process was left waiting]",
     "killed-from-outside": "the process was killed from outside: by a person, a scheduler or an eviction",
@@ -95,11 +103,27 @@ TITLES: dict[str, Text] = {
         values,
     ),
     "cache-too-large": "the in-memory cache of the dataset outgrows memory[: {full_bytes:size} when full]",
+    "cache-too-large.endless": lambda values: (
+        "cache() comes after an endless repeat(): it is never full, and keeps every repeated element"
+        if values["repeats"]
+        else "cache() comes after data without end: it is never full, and keeps every element"
+    ),
     "prefetch-too-deep": lambda values: filled(
         "a queue of {batches:count} batches"
         + (" needs {full_bytes:size}" if values["full_bytes"] else " is too deep for memory"),
         values,
     ),
+    "prefetch-too-deep.queue": lambda values: filled(
+        "the queue {name} "
+        + (
+            "may hold {limit:count entry/entries}[, {full_bytes:size} when full], more than fits"
+            if values["limit"]
+            else "is filled faster than it is emptied, and has no limit"
+        ),
+        values,
+    ),
+    "cache-too-large.container": "{name} may hold {limit:count entry/entries}[, {full_bytes:size} when full], "
+    "more than fits",
     "batched-twice": lambda values: (
         f"the dataset is batched {len(values['sizes'])} times: a step gets "
         f"{' x '.join(str(number) for number in values['sizes'])} samples"
@@ -143,10 +167,14 @@ FACTS: dict[str, Text] = {
     "swap.used": "{bytes:size} of the process were in swap",
     # -- what holds memory --------------------------------------------------------------------------
     "pipeline.buffer": _buffer,
+    "pipeline.endless-before-cache": lambda values: (
+        f"the pipeline is {' -> '.join([*values['ops'], 'cache'])}: what comes to the cache has no end"
+    ),
     "pipeline.buffer-below-growth": "full, it holds {full_bytes:size}; memory rose by {grown_bytes:size}",
     "pipeline.fills-in-first-epoch": "the pipeline has a {op} node, which fills in the first epoch too",
     "pipeline.batches": _batches,
     "pipeline.rank": "an element has {rank} dimensions[, the model takes {model_rank}]",
+    "pipeline.rank-of-validation": "an element of training has {rank} dimensions, one of validation {validation_rank}",
     "queue.full-long-ago": "{steps:count step/steps} were done; the queue is full after {batches:count}",
     "fit.given-arrays": "fit[ ({where})] was given arrays of {bytes:size}; it copies them into tensors when it begins",
     "fits.counted": "{fits:count fit} of {models:count model} in one process",
@@ -204,6 +232,17 @@ REMEDIES: dict[str, Advice] = {
     ),
     "cache.on-disk": Advice("cache to a file on a fast disk", 'ds = ds.cache("/fast-disk/train.cache")'),
     "prefetch.two-batches": Advice("prefetch two batches: that is enough", "ds = ds.batch(8).prefetch(2)"),
+    "queue.smaller": Advice("let {name} hold a few batches: that is enough", "queue.Queue(maxsize=8)"),
+    "cache.before-repeat": Advice(
+        "put cache() before shuffle() and repeat(): it is full after one pass over the data", _cache_first
+    ),
+    "cache.finite-part": Advice(
+        "cache a part that ends, and repeat behind it; or do not cache",
+        "ds = ds.take(10_000).cache().repeat()",
+    ),
+    "cache.fewer-entries": Advice(
+        "let {name} hold fewer or smaller entries: whole numbers as uint8, or on disk (np.memmap)"
+    ),
     "pipeline.batch-once": Advice("batch once", "ds = ds.batch({size})   # and no other"),
     "object.bound": Advice(
         "empty {name}, bound it, or keep numbers in it instead of tensors",
@@ -250,6 +289,7 @@ REMEDIES: dict[str, Advice] = {
 RULED_OUT: dict[str, Text] = {
     "killed-for-memory.not-counted": "the kernel's out-of-memory kill counter did not move",
     "memory-leak.not-at-steps": lambda values: f"{shared_wording.grew(values)}, and not at the steps",
+    "memory-leak.bounded": "{name} may hold {limit:count entry/entries} and no more",
     "memory-leak.stopped-growing": "memory stopped rising, and a leak does not",
     "shuffle-buffer-too-large.not-while-filling": "memory did not rise before the first step, when the buffer fills",
     "cache-too-large.grows-in-later-epochs": "memory kept rising in later epochs, when a cache is full already",

@@ -58,6 +58,7 @@ TITLES: dict[str, Text] = {
     "loss-not-falling": "the loss does not fall: {first:number} to {last:number} in {epochs} epochs",
     "loss-not-falling.at-constant": "the loss stays at {last:number}, that of an answer that ignores the inputs",
     "loss-not-falling.never-applied": "the gradients taken at {where} are never applied: no weight changed",
+    "loss-not-falling.returned-as-given": "the step at {where} returns its weights as they were: nothing is learned",
     "loss-not-falling.without-gradient": "the optimizer at {where} has no gradient to apply: no weight changes",
     "loss-not-falling.gradients-kept": "the gradients are never cleared: each step at {where} applies the sum of all "
     "before it",
@@ -103,6 +104,7 @@ FACTS: dict[str, Text] = {
     "optimizer.took-no-step": "the {optimizer} made at {optimizer_where} took no step in the whole run",
     "optimizer.steps-without-gradient": "{steps:count step} of {optimizer} at {where}: at none that was looked at had "
     "one of its parameters a gradient",
+    "step.returns-weights": "the step at {where} returns the very weights that it was given",
     "optimizer.gradients-cleared-before": "the backward pass at {taken_where} had left gradients there; they were "
     "cleared before the step",
     "optimizer.of-other-weights": "the backward pass at {taken_where} reaches none of the parameters that the "
@@ -152,6 +154,9 @@ REMEDIES: dict[str, Advice] = {
         "keras.optimizers.schedules.CosineDecay(1e-5, steps, warmup_target=1e-3, warmup_steps=500)",
     ),
     "gradients.clip": Advice("clip gradients", "keras.optimizers.SGD(1e-2, clipnorm=10.0)"),
+    "updates.apply": Advice(
+        "return the new weights, and pass them on", "params = optax.apply_updates(params, updates)"
+    ),
     "gradients.apply": Advice(
         "apply them after each gradient",
         "optimizer.apply_gradients(zip(gradients, model.trainable_variables))   # torch: optimizer.step()",
@@ -198,4 +203,6 @@ RULED_OUT: dict[str, Text] = {
     "not grow",
     "learning-rate-too-high.jumped": "the loss jumped from {before:number} to {last:number} in one step, "
     "and broke",
+    "learning-rate-too-high.weights-vanish": "all weights shrank to {shrunk:number} of their size or less: too large a "
+    "rate leads to other weights, and not to none",
 }

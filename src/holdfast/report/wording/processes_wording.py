@@ -27,6 +27,7 @@ TITLES: dict[str, Text] = {
     "fork-deadlock.framework": "a forked process ({pid}) calls TensorFlow or JAX[ at {where}], but the framework's "
     "threads exist only in its parent",
     "deadlock": "threads wait for one another's locks: {places:list 2}",
+    "deadlock.queues": "threads wait for one another at full and empty queues: {places:list 2}",
     "deadlock.never-released": "a thread waits for a lock that nobody releases: {where}",
     "deadlock.pool": "every thread of a pool waits for a task of that pool: {where}",
     "shared-memory-full": "shared memory (/dev/shm) is full",
@@ -49,6 +50,7 @@ TITLES: dict[str, Text] = {
     "cpu-oversubscribed": "{tasks:count} runnable threads share {cores:count core}",
     "process-suspended": "the process is suspended: Ctrl-Z, or somebody sent SIGSTOP",
     "terminal-signal": lambda values: _TERMINAL[values["signal"]],
+    "terminal-signal.cell": "it was interrupted: the stop button, or Ctrl-C",
     "exit-hang": "training is over, and the interpreter does not exit[: the pool made at {pool} is not done]",
 }
 
@@ -131,6 +133,10 @@ REMEDIES: dict[str, Advice] = {
         "end or join the thread at {where}, or make it a daemon",
         "threading.Thread(target=work, daemon=True)",
     ),
+    "queue.no-circle": Advice(
+        "let no thread put into a queue that is emptied only by a thread which waits for this one: make the queue "
+        "large enough for all that is under way, or take out before putting in",
+    ),
     "lock.order": Advice(
         "take locks in one order everywhere, or use one lock for both",
         "with first, second:   # the same order in every thread",
@@ -199,6 +205,10 @@ REMEDIES: dict[str, Advice] = {
     "process.continue": Advice("continue it", "kill -CONT {pid:or PID}"),
     "terminal.start-without": Advice(
         "start it where no terminal can end it: in tmux, or with `setsid holdfast run -- …`"
+    ),
+    "cell.keep-checkpoints": Advice(
+        "run it again; what was trained is still in the model, and `keras.callbacks.ModelCheckpoint` or "
+        "`BackupAndRestore` keeps it when the process ends too"
     ),
     "terminal.use-another": Advice(
         "a Ctrl-C meant for `tail -f` reaches every program of that terminal: use another one to watch"

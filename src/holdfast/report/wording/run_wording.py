@@ -50,6 +50,7 @@ FACTS: dict[str, Text] = {
         f"{values['error']}{' at ' + values['line'] if values['line'] else ''}; the script caught it and continued"
     ),
     "group.remark": "{text}",
+    "group.rejected": "{address} was turned away: {why}",
     "watch.failed": "a part of the supervisor did not work: {part}: {error}",
     "probe.failed": "a part of the probe did not work: {part}: {error}",
     "probe.left-out": lambda values: (
@@ -66,6 +67,9 @@ FACTS: dict[str, Text] = {
     "missing.journal": "no journal ({error})",
     "journal.cut-off": "the journal's last line is cut off (line {line})",
     "journal.unreadable": "the journal has {lines:count line} that could not be read",
+    "journal.wrong-types": "the journal is damaged, or of another version: "
+    "{values:count value} of another type left out",
+    "file.not-read": "{file} was not read: {error}",
     "missing.samples": "no vital signs of this attempt (vitals.jsonl)",
     "missing.heartbeats": "no heartbeats of this attempt: the process had no probe, or ended too early",
     "missing.output": "no output.log",
@@ -76,7 +80,11 @@ FACTS: dict[str, Text] = {
     "machine.oom-kills": "this control group has had {kills:count out-of-memory kill}; of which process is not known",
     "missing.log-lines": "{size_bytes:size} of log: its beginning, its end and samples between were read",
     # -- no known cause -----------------------------------------------------------------------------
-    "end.seen": lambda values: f"it ended with {values['signal'] or 'exit code ' + str(values['exit_code'])}",
+    "end.seen": lambda values: (
+        f"it ended with {values['signal'] or 'exit code ' + str(values['exit_code'])}"
+        if values["signal"] or values["exit_code"] is not None
+        else "the process was gone; how it ended is known to its parent only"
+    ),
     "end.printed": "the log says how it ended: {text:clip}",
     "stall.silent": "it did not move for {seconds:duration}[ in phase {phase}]",
     "stall.main-thread": "the main thread was at {where}[, waiting in {wait}]",
@@ -97,6 +105,7 @@ TITLES: dict[str, Text] = {
         "ended": "it ended, and only its parent was told how",
         "stopped-early": "it ended by itself before its planned end, and the cause is not known",
     }.get(values["outcome"], "the cause is not known"),
+    "unknown.process-gone": "the process ended inside the block: its kernel was restarted or killed, or it crashed",
     "unknown.log": lambda values: (
         "the log stops before the planned end, and does not say why"
         if values["broke_off"]
@@ -110,6 +119,9 @@ REMEDIES = {
     ),
     "unknown.shorter-limit": Advice(
         "run it again under Holdfast with a shorter limit: `holdfast run --stall-after 60 -- …`"
+    ),
+    "unknown.process-gone": Advice(
+        "nothing, if you restarted the kernel; else read what the notebook server printed at that time"
     ),
     "attach.read-stacks": Advice(
         "attach again where its stacks can be read, which say what it waits for[ ({error})]: with py-spy "

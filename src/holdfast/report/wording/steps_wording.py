@@ -39,6 +39,10 @@ TITLES: dict[str, Text] = {
         else "validation has run for {batches:count} batches and is not over",
         values,
     ),
+    "validation-never-ends.loop": "validation does not end: the dataset of the loop at {where} is infinite, and no "
+    "training step is done in it",
+    "validation-never-ends.planned": "one validation is to have {planned:count batch/batches}, more than the whole "
+    "training: {batches:count} are done",
     "filter-never-passes": "the dataset's filter lets nothing through: it searches forever",
 }
 
@@ -70,7 +74,10 @@ FACTS: dict[str, Text] = {
     "validation.batches": "batches by validation: {batches:list 12}",
     "validation.unfinished": "{batches:count} validation batches so far, after {training_steps:count step} of training "
     "an epoch",
+    "steps.none-in-pass": "no training step was done in the last {seconds:duration}, while its batches were drawn",
+    "loop.nothing-leaves": "the loop at {where} has no break",
     "validation.planned": "{batches:count} are planned",
+    "training.planned-steps": "the whole training has {steps:count}",
     "validation.endless": "{batches:count} batches in {seconds:duration}: {why}",
     "pipeline.threads-busy": "no batch comes, with {count:count native thread} of the pipeline busy: {names:list 4}",
     "pipeline.filter": "the pipeline has a filter[ ({where})][: {function}]",
@@ -92,6 +99,13 @@ REMEDIES: dict[str, Advice] = {
     "fit.give-validation-steps": Advice(
         "set the number of validation batches, or let the validation dataset end",
         "model.fit(…, validation_steps=len(val_files) // batch)",
+    ),
+    "loop.take-batches": Advice(
+        "take as many batches as the evaluation needs", "for batch in val_ds.take(validation_steps): …"
+    ),
+    "fit.count-validation-in-batches": Advice(
+        "count the validation in batches, not in samples",
+        "model.fit(…, validation_steps=len(x_val) // batch)",
     ),
     "iterator.make-one-an-epoch": Advice(
         "make a new iterator for every epoch", "for batch in ds: …   # or iter(ds)"

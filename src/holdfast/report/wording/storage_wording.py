@@ -12,6 +12,9 @@ TITLES: dict[str, Text] = {
     "disk-full.file-size-limit": "the limit on the size of a file (ulimit -f) was reached[ at {path}]"
     + _CAUGHT,
     "checkpoint-torn": "the checkpoint[ {file}] is corrupt: a process was ended while it wrote",
+    "checkpoint-torn.cut-off": "the checkpoint {file} is cut off",
+    "checkpoint-torn.open": "the file {file} is cut off; whether it holds weights or data is not known",
+    "checkpoint-torn.perhaps": "{file} may be a checkpoint",
     "cache-lock-stale": "the cache's lock file[ {file}] was left by a run that was killed",
     "file-locked": "the file[ {file}] is locked by another process",
     "file-locked.waits": "it waits for the lock of {file:or a file}, which another process has",
@@ -28,6 +31,8 @@ TITLES: dict[str, Text] = {
 }
 
 FACTS: dict[str, Text] = {
+    "checkpoint.never-written": "{callback} was to write it[ when {monitor} improves][ every {save_freq} steps], "
+    "and did not in {epochs:count epoch}",
     "save.failed": "saving {path}[ ({where})] ended with {error:clip 120}[; {free_bytes:size} were free]",
     "save.succeeded-later": "saving {path:or again} succeeded after it",
     "disk.low": "the disk of '{disk}' had {free_bytes:size} left",
@@ -61,6 +66,13 @@ REMEDIES: dict[str, Advice] = {
     "checkpoint.keep-two": Advice(
         "write so that a kill cannot corrupt it: two files in turn, or write and rename",
         'keras.callbacks.BackupAndRestore("backup", double_checkpoint=True)',
+    ),
+    "file.write-again": Advice(
+        "write or copy the file again: from where it came, or with the program that made it"
+    ),
+    "file.write-and-rename": Advice(
+        "write to another name first, and rename: what ends the writer then leaves no half file",
+        'os.replace(path + ".part", path)',
     ),
     "run.start-again": Advice("start it again: TensorFlow has removed the lock, and the next run works"),
     "cache.remove-locks": Advice(
@@ -104,7 +116,6 @@ REMEDIES: dict[str, Advice] = {
         "[ls -ld {path}]",
     ),
     "variable.set": Advice("set it before the run", "export {name}=…"),
-    "recipe.check": Advice("check everything before a run: `holdfast check RECIPE`"),
 }
 
 RULED_OUT: dict[str, Text] = {}

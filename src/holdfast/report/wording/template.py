@@ -78,6 +78,9 @@ _UNITS: dict[str, Callable[[Any], str]] = {
     "percent": units.percent,
 }
 
+#: What may follow the colon of a place. A test looks for others: an unknown one costs the sentence.
+HOW_PRINTED = frozenset({"if", "or", "count", "list", "clip", "code", *_UNITS})
+
 
 def clipped(text: str, length: int = _QUOTE_LENGTH) -> str:
     """One line of it, cut with a mark."""

@@ -47,6 +47,8 @@ TITLES: dict[str, Text] = {
     "vanishing-gradients": "the gradient at {first} is [{times:number} times ]smaller than at {last}: it "
     "vanishes on its "
     "way through {kernels} layers",
+    "vanishing-gradients.by-motion": "{first} moved [{times:number} times ]less than {last}: the gradient vanishes on "
+    "its way through {kernels} layers",
     "vanishing-gradients.normalised-alone": "{layer} normalises one value by itself, which gives the same whatever the "
     "value is: no gradient passes it",
     "exploding-gradients": "the gradient at {first} is {relative:number} times as large as its weights: it explodes on "
@@ -56,6 +58,8 @@ TITLES: dict[str, Text] = {
     "learning-rate-too-low": "the learning rate of {learning_rate:number} is too low: {steps:count step} "
     "moved the weights "
     "by {moved:number} of their size",
+    "learning-rate-too-low.by-steps": "the learning rate is too low: {steps:count step} moved the weights "
+    "by {moved:number} of their size, a step by {step:number}",
     "learning-rate-too-high.updates": "each step changes the weights by {ratio:percent} of their size"
     "[; the learning rate is {learning_rate:number}]",
     "learning-rate-too-high.spike": "the loss jumped to {highest:number} early on and stayed at "
@@ -71,6 +75,8 @@ TITLES: dict[str, Text] = {
     "weights[ ({where})]",
     "regularisation-too-strong": "the penalty on the weights is {share:percent} of the loss",
     "regularisation-too-strong.collapsed": "the penalty on the weights has pressed them to nothing",
+    "regularisation-too-strong.decayed": "a decay of the weights has pressed all of them to nothing: the largest "
+    "layer has {shrunk:number} of its size",
     "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing "
     "was learned",
 }
@@ -87,12 +93,14 @@ FACTS: dict[str, Text] = {
     "units.saturated": "{share:percent} of what {layer} gives for {rows:count row} lies within 0.001 of a limit of "
     "{activation}, where its gradient is next to 0",
     "gradient.by-depth": "the norm of the gradient is {first_norm:number} at {first} and {last_norm:number} at {last}",
+    "weights.moved-by-depth": "in the whole training {first} moved by {first_moved:number} of its size, {last} by "
+    "{last_moved:number}, and those between by more from layer to layer",
     "gradient.zero-at": "the gradient is exactly 0 at {kernels:count kernel}: {layers:list 4}; {layer} has one channel",
     "layers.bounded": "{count:count layer} between them squash their values: {layers:list 4}",
     "layers.linear": "{count:count layer} in a row have no activation: {layers:list 5}",
     "units.equal": "all units of {layer} had the same weights at the start, and have the same weights after "
     "{steps:count step}",
-    "weights.hardly-moved": "{steps:count step} of {optimizer:or the optimizer} at {learning_rate:number} "
+    "weights.hardly-moved": "{steps:count step}[ of {optimizer:or the optimizer} at {learning_rate:number}] "
     "moved the weights "
     "by {moved:number} of their size[, a step by {step:number}]; about 0.001 a step is usual",
     "updates.large": "a step changes the weights by {ratio:number} of their size; about 0.001 is usual",
@@ -163,6 +171,10 @@ REMEDIES: dict[str, Advice] = {
     "dropout.lower": Advice(
         "drop less: the rate is the share that is dropped, not the share that is kept",
         "keras.layers.Dropout(0.2)",
+    ),
+    "optimizer.weaken-decay": Advice(
+        "lower the optimizer's weight decay, or the penalty that the loop adds to its loss",
+        "optimizer = torch.optim.AdamW(model.parameters(), weight_decay=1e-2)",
     ),
     "regulariser.weaken": Advice(
         "weaken the penalty", "keras.layers.Dense(units, kernel_regularizer=keras.regularizers.L2(1e-4))"

@@ -59,6 +59,7 @@ class AttachedRun:
         print_line: Callable[[str], None],
     ) -> None:
         self.target = target
+        self.recorded = True  # that the process ended
         self.folder: RunFolder = open_folder(run_dir)
         self._print_line: Callable[[str], None] = _nothing  # the first look has an answer of its own
         self._notices = print_line
@@ -196,9 +197,8 @@ class AttachedRun:
                 kernel_log=kernel_log.lines_about(log, self.monitor.known_pids),
             )
         )
-        self._recorder.append(
-            RunClosed(outcome="ended" if status else "gone", exit_code=known.exit_code or 0)
-        )
+        closed = RunClosed(outcome="ended" if status else "gone", exit_code=known.exit_code or 0)
+        self.recorded = self._recorder.append(closed)
         self._close()
         return status
 

@@ -10,6 +10,9 @@ import os
 import stat
 from pathlib import Path
 
+from holdfast.atomic_write import open_private
+from holdfast.secret_text import redacted_bytes
+
 _KEPT_BYTES = 256 * 1024  # of what was printed before
 _MAX_BYTES = 64 << 20  # in all
 _AT_ONCE_BYTES = 1 << 20
@@ -49,8 +52,8 @@ class OutputCopy:
 
     def _write(self, data: bytes) -> None:
         if self._to is None:
-            self._to = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        os.write(self._to, data)
+            self._to = open_private(self._path, os.O_WRONLY | os.O_APPEND)
+        os.write(self._to, redacted_bytes(data))
         self._position += len(data)
         self._copied += len(data)
 

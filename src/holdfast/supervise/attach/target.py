@@ -59,7 +59,7 @@ def find_target(word: str | None) -> Target:
         )
     if stat.state in "ZX":
         raise _ended(stat)
-    words = training_processes.arguments(pid)
+    words = procfs.arguments(pid)
     if pid == os.getpid() or training_processes.is_holdfast(words):
         raise _is_holdfast(stat, words)
     _refuse_others(stat, words)
@@ -127,7 +127,7 @@ def _ended(stat: Stat) -> NoSuchProcess:
     return NoSuchProcess(
         f"process {stat.pid} has ended; its parent, process {stat.parent}, has not asked for its exit code yet",
         where=f"[{stat.name}], a zombie",
-        found=f"the parent: {_shown(training_processes.arguments(stat.parent))}",
+        found=f"the parent: {_shown(procfs.arguments(stat.parent))}",
         change=f"holdfast attach {stat.parent} if the parent hangs",
     )
 
@@ -174,7 +174,7 @@ def _trainer(stat: Stat, words: list[str]) -> int:
             found=_candidates(),
             change=_change(),
         )
-    listed = [f"{pid}  {_shown(training_processes.arguments(pid))}" for pid in topmost[:_MAX_LISTED]]
+    listed = [f"{pid}  {_shown(procfs.arguments(pid))}" for pid in topmost[:_MAX_LISTED]]
     raise CannotAttach(
         f"process {stat.pid} is not Python, and several Python processes are below it",
         where=where,

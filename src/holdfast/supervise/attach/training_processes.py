@@ -72,12 +72,16 @@ def watcher_of(pid: int) -> Watcher | None:
     """Who watches this process: a supervisor above it, a companion in a notebook, or another `holdfast attach`."""
     stats = _own_processes()
     for above in ancestors(pid, stats):
-        words = arguments(above)
+        words = procfs.arguments(above)
         if _is_supervisor(words):
             return Watcher(above, " ".join(words), environment(pid).get(RUN_DIR_VARIABLE, ""))
+    ours = {
+        os.getpid(),
+        *ancestors(os.getpid(), stats),
+    }  # `sudo holdfast attach PID` has our words, and is above us
     for other in stats:
-        words = arguments(other)
-        if pid in _watches(words) and other != os.getpid():
+        words = procfs.arguments(other)
+        if pid in _watches(words) and other not in ours:
             run_dir = words[-1] if "holdfast.supervise.companion" in words else _option(words, "--run-dir")
             return Watcher(other, " ".join(words), run_dir)
     return None
@@ -85,11 +89,6 @@ def watcher_of(pid: int) -> Watcher | None:
 
 def uptime_s(stat: Stat) -> float:
     return max(0.0, _since_boot_s() - stat.started_ticks / _TICKS_PER_S)
-
-
-def arguments(pid: int) -> list[str]:
-    text = procfs.read(f"/proc/{pid}/cmdline") or b""
-    return [word.decode(errors="replace") for word in text.rstrip(b"\0").split(b"\0")] if text else []
 
 
 def environment(pid: int) -> dict[str, str]:
@@ -126,7 +125,7 @@ def _watches(words: Sequence[str]) -> set[int]:
 
 
 def _attached(pids: Iterable[int]) -> set[int]:
-    return {pid for other in pids for pid in _watches(arguments(other))}
+    return {pid for other in pids for pid in _watches(procfs.arguments(other))}
 
 
 def _numbers(words: Sequence[str]) -> set[int]:
@@ -161,13 +160,13 @@ def ancestors(pid: int, stats: Mapping[int, Stat] | None = None) -> list[int]:
 
 
 def _above(pid: int, stats: dict[int, Stat]) -> list[list[str]]:
-    return [arguments(above) for above in ancestors(pid, stats)]
+    return [procfs.arguments(above) for above in ancestors(pid, stats)]
 
 
 def _described(stat: Stat, frameworks: tuple[str, ...]) -> TrainingProcess:
     return TrainingProcess(
         pid=stat.pid,
-        command=" ".join(arguments(stat.pid)),
+        command=" ".join(procfs.arguments(stat.pid)),
         frameworks=frameworks,
         uptime_s=uptime_s(stat),
         cpu_s=stat.cpu_s,

@@ -10,6 +10,8 @@ import os
 import re
 from pathlib import Path
 
+from holdfast.atomic_write import open_private
+
 MIB = 1024 * 1024
 HEAD_BYTES = 64 * MIB
 TAIL_BYTES = 32 * MIB
@@ -21,7 +23,7 @@ class CappedLog:
     """Appends to a file, and moves the tail up when it is twice as long as needed."""
 
     def __init__(self, path: Path, *, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = open_private(path, os.O_RDWR)
         self._end = os.lseek(self._fd, 0, os.SEEK_END)  # a second attempt appends to the first
         self._head = head_bytes
         self._tail = tail_bytes

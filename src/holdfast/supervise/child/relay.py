@@ -20,16 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.secret_text import redacted_bytes
 from holdfast.supervise.child.buffered_writer import BackgroundWriter
 from holdfast.supervise.child.capped_log import CappedLog
 from holdfast.supervise.child.tensorflow_noise import TensorFlowNoiseFilter
 
 _READ_BYTES = 256 * 1024
 _LOG_RETRY_S = 5.0
+_LONGEST_LINE = 8192  # a longer one is written as it comes
 _TERMINAL_DRAIN_S = 5.0  # for the last output: after that a shell writes to the terminal again
 
 
-_STATUS = struct.Struct("<QdQQi?")  # the fields of RelayStatus; written by the relay only
+_STATUS = struct.Struct("<QdQQi??")  # the fields of RelayStatus; written by the relay only
 _KEYBOARD_OFFSET = 2048  # flags of one byte, far from the status: each has one writer at a time
 _END_KNOWN_OFFSET = 2049
 
@@ -39,7 +41,7 @@ class RelayState:
 
     def __init__(self) -> None:
         self._map = mmap.mmap(-1, mmap.PAGESIZE)
-        self.write(RelayStatus(0, time.monotonic(), 0, 0, 0, False))
+        self.write(RelayStatus(0, time.monotonic(), 0, 0, 0, False, False))
 
     def write(self, status: RelayStatus) -> None:
         _STATUS.pack_into(self._map, 0, *status)
@@ -73,6 +75,7 @@ class RelayStatus(NamedTuple):
     not_shown_bytes: int
     log_errno: int
     ended: bool
+    line_open: bool  # the screen is in the middle of a line, as within a progress bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ class _Relay:
         self._orphaned = False
         self._output_bytes = 0
         self._last_output = time.monotonic()
+        self._line_open = False
         self._log = _log_writer(config.log)
         self._screens = {
             fd: BackgroundWriter(_writer(fd), gap_line=_not_shown)
@@ -147,7 +151,10 @@ class _Relay:
                 wants_room = self._typed and source == self._config.terminal
                 poll.register(source, select.POLLIN | select.POLLOUT if wants_room else select.POLLIN)
             self._watch_keyboard(poll)
-            for fd, what in poll.poll(500):
+            events = poll.poll(500)
+            if not events:
+                self._log.put(b"")  # nothing comes: a line without an end is written too
+            for fd, what in events:
                 if fd == self._config.keyboard:
                     self._read_keyboard()
                 if fd == self._config.terminal and what & select.POLLOUT:
@@ -175,6 +182,7 @@ class _Relay:
         noise = self._noise_filters.get(source)
         if shown := noise.shown(data) if noise is not None else data:
             self._screen_of[source].put(shown)
+            self._line_open = not shown.endswith(b"\n")
         return True
 
     def _watch_keyboard(self, poll: select.poll) -> None:
@@ -227,6 +235,7 @@ class _Relay:
                 sum(screen.lost_bytes for screen in self._screens.values()),
                 (error.errno or 5) if error is not None else 0,
                 ended,
+                self._line_open,
             )
         )
 
@@ -234,6 +243,7 @@ class _Relay:
         for source, noise in self._noise_filters.items():
             if rest := noise.rest():
                 self._screen_of[source].put(rest)
+        self._log.put(b"")
         self._log.finish(timeout_s=_TERMINAL_DRAIN_S)
         self._watch_supervisor()
         if self._orphaned and not self._state.end_known:
@@ -271,6 +281,7 @@ def _writer(fd: int) -> Callable[[bytes], None]:
 def _log_writer(path: Path) -> BackgroundWriter:
     """Opens the log when it can: a full or missing disk may be repaired later."""
     log: CappedLog | None = None
+    lines = LogLines()
     with contextlib.suppress(OSError):
         log = CappedLog(path)
 
@@ -278,9 +289,27 @@ def _log_writer(path: Path) -> BackgroundWriter:
         nonlocal log
         if log is None:
             log = CappedLog(path)
-        log.write(data)
+        if ready := lines.ready(data):
+            log.write(ready)
 
     return BackgroundWriter(write, gap_line=_not_logged, retry_s=_LOG_RETRY_S)
+
+
+class LogLines:
+    """Output as it is recorded: without what looks like a secret, which is looked for in whole lines.
+
+    A line without an end waits until more of it comes, or `ready` is called without any.
+    """
+
+    def __init__(self) -> None:
+        self._begun = b""
+
+    def ready(self, data: bytes) -> bytes:
+        whole, self._begun = self._begun + data, b""
+        end = max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1
+        if data and len(whole) - end < _LONGEST_LINE:
+            whole, self._begun = whole[:end], whole[end:]
+        return redacted_bytes(whole)
 
 
 def _not_shown(count: int) -> bytes:

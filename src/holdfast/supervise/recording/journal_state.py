@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.journal import events
 from holdfast.journal.events import Event, FitStarted
 from holdfast.journal.reader import Entry
+from holdfast.supervise.stall.gpu_wait import NOWHERE, SamePoint
 
 _TIMES_BEFORE = 10
 
@@ -42,6 +43,7 @@ class JournalState:
         self.steps_done = 0  # as the last FitDone had it, all fits together
         self.exit_raised = ""
         self.has_custom_loop = False
+        self.same_point = NOWHERE  # as last reported
         self.loop_condition = ""  # what ends the custom training loop, where nothing else does
         self.configuration = ""  # of our trainer in this attempt: "micro-batches of 4"
         self._filtered = 0
@@ -54,6 +56,8 @@ class JournalState:
         for entry in entries:
             if entry.by != "supervisor":
                 self._apply(entry.event)
+                if isinstance(entry.event, events.SamePointSeen):
+                    self.same_point = SamePoint(entry.event, entry.mono)
 
     @property
     def planned_steps(self) -> int | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.atomic_write import temporary_folder
 from holdfast.host import cgroup, machine_limits, procfs
 from holdfast.journal.events import MachineRead
 
 
 def run_paths(run: Path, cwd: Path) -> dict[str, Path]:
     """The file systems that a run depends on, by what they are to it."""
-    return {"run": run, "cwd": cwd, "tmp": Path(tempfile.gettempdir()), "shm": Path("/dev/shm")}
+    return {"run": run, "cwd": cwd, "tmp": temporary_folder(), "shm": Path("/dev/shm")}
 
 
 def machine_read_event(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.atomic_write import open_private
 from holdfast.journal import vitals
 from holdfast.journal.events import Event, WatchFailed
 from holdfast.journal.folder import RunFolder
@@ -49,13 +50,16 @@ class Recorder:
     def wall(self) -> float:
         return time.time()
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event) -> bool:
+        """Whether it has been written."""
         try:
             if self._writer is None:
                 self._writer = JournalWriter(self.folder.journal, by="supervisor", attempt=self._attempt)
             self._writer.append(event)
-        except OSError as error:
+        except Exception as error:  # a value that cannot be written is no reason to stop either
             self.report_failure("journal", error)
+            return False
+        return True
 
     def sample(self, sample: Sample, *, always: bool = False) -> None:
         """Writes the sample if it is due: one a second in the first hour, fewer later, and one more for a new phase."""
@@ -95,4 +99,4 @@ class Recorder:
 
 
 def _open_appending(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return open_private(path, os.O_WRONLY | os.O_APPEND)

@@ -194,7 +194,7 @@ def ask_faulthandler(pid: int, folder: RunFolder) -> list[pyspy.PyThread]:
             return []
         before = path.stat().st_size
         os.kill(pid, signal.SIGUSR2)
-        return parse_faulthandler(_await_growth(path, before), main_tid=pid)
+        return pyspy.with_kernel_ids(pid, parse_faulthandler(_await_growth(path, before), main_tid=pid))
     except OSError:  # the process has ended, and its file is removed
         return []
 
@@ -251,6 +251,7 @@ def parse_faulthandler(text: str, *, main_tid: int) -> list[pyspy.PyThread]:
             frames=tuple(frames),
             native=(),
             holds_interpreter=False,
+            address=int(name, 16),
         )
         for number, (name, frames) in enumerate(threads)
     ]

@@ -8,11 +8,12 @@ import os
 import shutil
 import subprocess
 import sysconfig
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.host import procfs
 from holdfast.journal.stack_files import Frame
+from holdfast.supervise.stack_capture.thread_ids import kernel_ids
 
 _TIMEOUT_S = 5.0
 _NATIVE_TIMEOUT_S = 20.0
@@ -20,11 +21,12 @@ _NATIVE_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class PyThread:
-    tid: int
+    tid: int  # 0 where it is not known
     name: str
     frames: tuple[Frame, ...]  # innermost first, Python only
     native: tuple[str, ...]  # innermost first, when requested
     holds_interpreter: bool
+    address: int = 0  # of the C library's record of the thread; 0 where it is not known
 
 
 class NoStacks(Exception):
@@ -40,8 +42,6 @@ def program() -> str | None:
 def dump_gently(pid: int) -> list[PyThread]:
     """Without pausing a process whose Python threads all wait: nothing of them changes while they are read, and nothing
     wakes up. One that ran meanwhile is read again, with a pause.
-
-    Before Python 3.11 a thread's number cannot be read without a pause.
     """
     before = _times_run(pid)
     states = [procfs.stat(pid, thread) for thread in before]
@@ -80,7 +80,20 @@ def dump(pid: int, *, native: bool = False, pause: bool = True) -> list[PyThread
         raise NoStacks(f"py-spy: {error}") from error
     if done.returncode != 0:
         raise NoStacks(_reason(done.stderr.decode(errors="replace")))
-    return parse(done.stdout)
+    return with_kernel_ids(pid, parse(done.stdout))
+
+
+def with_kernel_ids(pid: int, dumped: list[PyThread]) -> list[PyThread]:
+    """The same, with the numbers that are missing; as they are where those cannot be known."""
+    missing = [thread for thread in dumped if not thread.tid and thread.address]
+    if not missing:
+        return dumped
+    known = {thread.tid for thread in dumped if thread.tid}
+    found = kernel_ids(pid, {thread.address for thread in dumped if thread.address}, procfs.threads(pid))
+    numbers = {address: tid for address, tid in found.items() if tid not in known}
+    return [
+        replace(thread, tid=numbers.get(thread.address, 0)) if not thread.tid else thread for thread in dumped
+    ]
 
 
 def parse(text: bytes) -> list[PyThread]:
@@ -103,6 +116,7 @@ def _thread(values: dict[str, Any]) -> PyThread:
         ),
         native=tuple(f"{frame['name']} ({frame['filename']})" for frame in frames if not _is_python(frame)),
         holds_interpreter=bool(values.get("owns_gil")),
+        address=int(values.get("thread_id") or 0),
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from holdfast.host import procfs
 from holdfast.host.descriptors import memory_at
+from holdfast.host.file_locks import owner_of
 
 _X86_64 = {
     0: "read", 1: "write", 2: "open", 7: "poll", 17: "pread64", 19: "readv", 20: "writev", 23: "select",
@@ -107,7 +108,16 @@ def describe_syscall(pid: int, call: SystemCall | None) -> str:
         return f"{call.name} ({path})" if path else call.name
     if number is None:
         return call.name if call.timed or call.name not in _TIMEOUT_ARGUMENT else f"{call.name} for ever"
-    return f"{call.name} fd={number} ({fd_path(pid, number)})"
+    described = f"{call.name} fd={number} ({fd_path(pid, number)})"
+    owner = owner_of(pid, number) if waits_for_file_lock(call) else None
+    return described + (f", locked by process {owner.pid} ({owner.name})" if owner is not None else "")
+
+
+_SET_LOCK_AND_WAIT = frozenset({7, 38})  # F_SETLKW, F_OFD_SETLKW
+
+
+def waits_for_file_lock(call: SystemCall) -> bool:
+    return call.name == "flock" or (call.name == "fcntl" and call.arguments[1] in _SET_LOCK_AND_WAIT)
 
 
 _AT_FDCWD = 0xFFFFFF9C  # AT_FDCWD, in 32 bits

@@ -45,6 +45,7 @@ class ActivitySample:
     rss_bytes: int = 0
     output_bytes: int = 0
     gpu_busy: bool = False
+    sleeps: bool = False  # the main thread; looked at while a GPU works only
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class LastActivity:
     busy: float = (
         0.0  # the same, over ten seconds: what asks every few milliseconds is caught running now and then
     )
+    gpu_idle: float = 0.0  # no GPU was seen to work for this run, or the main thread slept meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class ActivityTracker:
     """Keeps the times of the last activity, and learns how long things take."""
 
     def __init__(self, now: float) -> None:
-        self.last_activity = LastActivity(*(now for _ in range(8)))
+        self.last_activity = LastActivity(*(now for _ in LastActivity.__slots__))
         self._samples: deque[ActivitySample] = deque()
         self._last_beat: Beat | None = None
         self._last_sequence = 0
@@ -87,6 +89,8 @@ class ActivityTracker:
         self._longest_s: dict[PhaseGroup, float] = {}
         self._longest_compile_s = 0.0
         self._suspended_s = 0.0  # since the last beat
+        self._first_step: Beat | None = None
+        self._newest_step: Beat | None = None
         self._idle_pause_s: dict[PhaseGroup, float] = {}
         self._busy_pause_s: dict[PhaseGroup, float] = {}
 
@@ -119,7 +123,12 @@ class ActivityTracker:
     def durations(self) -> RunDurations:
         median = statistics.median(self._steps) if self._steps else 0.0
         normal = [s for s in self._steps if len(self._steps) < 30 or s <= _OUTLIER * median]
+        first, newest = self._first_step, self._newest_step
+        stepping_for_s = newest.mono - first.mono if first is not None and newest is not None else 0.0
+        made = newest.step - first.step if first is not None and newest is not None else 0
         return RunDurations(
+            stepping_for_s=stepping_for_s,
+            mean_step_s=stepping_for_s / max(1, made),
             longest_s=dict(self._longest_s),
             steps=len(self._steps),
             longest_step_s=max(normal, default=0.0),
@@ -162,6 +171,7 @@ class ActivityTracker:
             memory=now if memory_moved else before.memory,
             working=now if worked else before.working,
             busy=now if self._is_busy(sample) else before.busy,
+            gpu_idle=before.gpu_idle if sample.gpu_busy and not sample.sleeps else now,
         )
 
     def _is_busy(self, sample: ActivitySample) -> bool:
@@ -186,6 +196,7 @@ class ActivityTracker:
     def _learn(self, beat: Beat) -> None:
         last, self._last_beat = self._last_beat, beat
         if last is None or last.pid != beat.pid:
+            self._first_step = self._newest_step = None
             return
         if beat.sequence != last.sequence + 1:  # too many to read them all, so steps are short
             self._stepping_s, self._complete_step = 0.0, False
@@ -203,6 +214,7 @@ class ActivityTracker:
         elif group not in (PhaseGroup.CALLBACK, PhaseGroup.LOOP):
             self._complete_step = False
         if beat.step > last.step:
+            self._first_step, self._newest_step = self._first_step or beat, beat
             if self._complete_step:
                 self._steps.append(self._stepping_s)
             self._stepping_s, self._complete_step = 0.0, True

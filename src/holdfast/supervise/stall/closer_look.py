@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.host import descriptors, procfs
+from holdfast.host.file_locks import owner_of
 from holdfast.host.threads import BackgroundCall
 from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.stack_files import Frame, Thread
@@ -36,6 +37,9 @@ _MAX_PROCESSES = 8
 _TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
 _EVERY_S = 15.0  # between two looks at the same beat
 _TIMEOUT_S = 3.0
+#: Code that waits for the answer to a request over HTTP.
+_DOWNLOADS = ("/http/client.py:", "/urllib/request.py:", "/urllib3/", "/requests/", "/httpx/", "/httpcore/")
+_OWNER_IDLE_S = 5.0  # of a process that has locked a file
 _SAME_END_S = 2.0  # two looks at the same sleep find the same end, as exactly as a busy machine reads clocks
 #: Where the stack distinguishes compiling and importing from a stall, or shows that threads wait for each other.
 _WITH_STACK = frozenset(PhaseGroup) - {PhaseGroup.START, PhaseGroup.EXIT}
@@ -135,7 +139,10 @@ def look(
         python_locked=len(pids) <= _MAX_PROCESSES and _python_locked(trainer, python, calls, root),
         stack=python.stack,
         blocked_on_fifo=blocked_on_fifo,
+        locked_out=_locked_out(trainer, calls.get((trainer, trainer))),
         sleeps_until=_sleeps_until(trainer, calls.get((trainer, trainer))),
+        downloads=any(mark in frame for frame in python.stack for mark in _DOWNLOADS)
+        and tree.wait is Wait.REMOTE,
         tree=tree,
         ran_at=_ran_at(tree, read_at, stacks_read_at),
         stacks_read_at=time.monotonic() if with_stack else stacks_read_at,
@@ -151,6 +158,16 @@ def _python_locked(
         return False
     known = {key: call for key, call in calls.items() if key[1] not in python.helpers}
     return python_locked(python.threads, trainer, known, root=root)
+
+
+def _locked_out(trainer: int, call: SystemCall | None) -> bool:
+    """The main thread waits for a file that another process has locked and does nothing with. One that works on the
+    file will give it back."""
+    if call is None or not syscalls.waits_for_file_lock(call):
+        return False
+    owner = owner_of(trainer, call.arguments[0])
+    idle_s = owner.idle_s if owner is not None else None
+    return idle_s is not None and idle_s > _OWNER_IDLE_S
 
 
 def _sleeps_until(trainer: int, call: SystemCall | None) -> float | None:

@@ -19,7 +19,7 @@ from holdfast.supervise.stall import judgement as stall_judgement
 from holdfast.supervise.stall import stall_text
 from holdfast.supervise.stall.activity import ActivitySample, ActivityTracker
 from holdfast.supervise.stall.closer_look import CloserLooks
-from holdfast.supervise.stall.endless_loops import EndlessPass, EndlessWatch, PassKey, pass_key
+from holdfast.supervise.stall.endless_loops import EndlessPass, EndlessReason, EndlessWatch, PassKey, pass_key
 from holdfast.supervise.stall.judgement import StallInputs, StallJudgement, StallKind
 from holdfast.supervise.stall.phase_limits import PhaseGroup
 from holdfast.supervise.stall.stall_captures import StallCaptures
@@ -126,6 +126,7 @@ class StallDetector:
             configured_s=self._configured_s,
             filtered_elements=self._journal.filtered_elements,
             made_progress=self.printed is not None,
+            same_point=self._journal.same_point,
             cpu_contention=current_cpu_contention(),
         )
 
@@ -151,7 +152,7 @@ class StallDetector:
             silent_for_s=round(judgement.silent_for_s, 1),
             limit_s=round(judgement.limit_s, 1),
             limit_from=stall_text.limit_from(judgement, endless),
-            progress={**judgement.ages_s, **self._progress(beat)},
+            progress={**judgement.ages_s, **self._progress(inputs)},
             stacks=self._captures.begin(beat),
         )
         self._recorder.append(event)
@@ -160,10 +161,12 @@ class StallDetector:
         self.stall = AnnouncedStall(inputs, judgement, description, key)
         return self.stall
 
-    def _progress(self, beat: Beat | None) -> dict[str, object]:
+    def _progress(self, inputs: StallInputs) -> dict[str, object]:
         """For `Stalled.progress`: what the closer look found, and the counters."""
-        look = self._closer_looks.latest
+        beat, look = inputs.beat, self._closer_looks.latest
         facts: dict[str, object] = {"doing": look.activity.value} if self._closer_looks.any_taken else {}
+        if stall_judgement.on_gpu(inputs):
+            facts["on_gpu_s"] = inputs.same_point.seen.for_s
         if beat is None and look.phase is not None:
             facts["phase_by_stacks"] = True
         if beat is None and self.printed is not None:
@@ -206,7 +209,8 @@ class StallDetector:
             )
         )
         self._print_line(stall_text.endless_line(endless))
-        if endless.what == "validation" and self.stall is None:
+        ends = endless.reason is EndlessReason.PLANNED_BEYOND_TRAINING
+        if endless.what == "validation" and self.stall is None and not ends:
             # It stalls the training, though its batches move.
             judgement = StallJudgement(
                 StallKind.ENDLESS_VALIDATION, True, PhaseGroup.VALIDATION, endless.for_s, 0.0

@@ -35,6 +35,8 @@ class PassProgress:
     planned: int | None = None
     cardinality: int | None = None
     longest_before: int = 0
+    planned_training: int | None = None  # steps of the whole fit
+    endless_data: bool = False  # it repeats, so that the plan alone ends the pass
 
 
 class EndlessReason(enum.Enum):
@@ -46,6 +48,7 @@ class EndlessReason(enum.Enum):
     LONGER_VALIDATION = enum.auto()
     LONGER_EPOCH = enum.auto()
     LONGER_THAN_EPOCH = enum.auto()
+    PLANNED_BEYOND_TRAINING = enum.auto()
     LOSS_NOT_IMPROVING = enum.auto()
 
 
@@ -105,6 +108,8 @@ class EndlessWatch:
                     planned=journal.validation_planned,
                     cardinality=journal.cardinality.get("validation"),
                     longest_before=journal.longest_validation_batches,
+                    planned_training=journal.planned_steps,
+                    endless_data=journal.cardinality.get("validation") == INFINITE,
                 )
             )
         return judge_epoch(
@@ -143,8 +148,12 @@ def judge_validation(progress: PassProgress) -> EndlessPass | None:
 
 def _validation_reason(progress: PassProgress, batches: int) -> tuple[EndlessReason | None, int]:
     planned, before, trained = progress.planned, progress.longest_before, progress.beat.train_batches
+    if planned and batches > planned + 1:
+        return EndlessReason.PLAN_EXCEEDED, planned
     if planned:
-        return (EndlessReason.PLAN_EXCEEDED if batches > planned + 1 else None), planned
+        return (
+            EndlessReason.PLANNED_BEYOND_TRAINING if _dwarfs_training(progress, planned) else None
+        ), planned
     if progress.cardinality == INFINITE and progress.for_s >= _SURE_AFTER_S:
         return EndlessReason.INFINITE_VALIDATION, 0
     if progress.for_s < _LIKELY_AFTER_S:
@@ -155,6 +164,18 @@ def _validation_reason(progress: PassProgress, batches: int) -> tuple[EndlessRea
     if trained and batches > _TIMES_EPOCH * trained and longer:
         return EndlessReason.LONGER_THAN_EPOCH, trained
     return None, 0
+
+
+def _dwarfs_training(progress: PassProgress, planned: int) -> bool:
+    """One validation of more batches than the whole training, of data that repeats: its steps were counted in samples.
+
+    It is reported when it has taken a minute, ten times the batches of its epoch and three times its time.
+    """
+    whole, trained = progress.planned_training or 0, progress.beat.train_batches
+    if not progress.endless_data or not trained or not whole or planned <= max(whole, _TIMES_EPOCH * trained):
+        return False
+    begun = progress.for_s >= _LIKELY_AFTER_S and progress.beat.test_batches > _TIMES_EPOCH * trained
+    return begun and progress.for_s > _TIMES_BEFORE * (progress.epoch_took_s or 0.0)
 
 
 def judge_epoch(progress: PassProgress) -> EndlessPass | None:

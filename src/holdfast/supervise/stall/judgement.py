@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.journal.beats import Beat, Phase
 from holdfast.supervise.stall.activity import EndedStall, LastActivity
+from holdfast.supervise.stall.gpu_wait import NOWHERE, SamePoint, gpu_limit_s, waits_for_gpu
 from holdfast.supervise.stall.phase_limits import (
     INITIAL,
     LIMIT_FACTOR,
@@ -40,6 +41,8 @@ class CloserLook:
     stack: tuple[str, ...] = ()  # of the main thread: file, line and function of each frame
     same_stack: bool = False  # as at the look before
     blocked_on_fifo: bool = False  # a thread waits to open a FIFO that nobody has opened to write
+    locked_out: bool = False  # it waits for a file that an idle process outside has locked
+    downloads: bool = False  # it waits, without a time limit, for bytes of an answer over HTTP
     sleeps_until: float | None = None  # the main thread is in a long sleep that has an end
     tree: TreeWait = NOT_READ  # what the whole tree waits for
     ran_at: float | None = None  # when one of its waiting threads last ran by itself
@@ -61,6 +64,7 @@ class StallInputs:
     configured_s: float | None = None
     filtered_elements: int = 0  # that a filter of the dataset was given since it last let one through
     made_progress: bool = False  # it has printed a step or an epoch
+    same_point: SamePoint = NOWHERE  # that the thread which trains was last seen to stay at
     cpu_contention: float = 1.0  # runnable processes per core: work takes that many times as long
 
 
@@ -69,6 +73,7 @@ class StallKind(enum.Enum):
     BUSY = enum.auto()  # it works, and no beat comes
     BUSY_FLAT = enum.auto()  # it works, no beat comes, and memory does not grow
     FILTERING = enum.auto()  # a filter of the dataset lets nothing through
+    ON_GPU = enum.auto()  # the GPU works, and the step that the training waits for does not end
     SUSPENDED = enum.auto()  # somebody stopped the process
     ENDLESS_VALIDATION = enum.auto()  # batches of validation come, without an end
 
@@ -91,7 +96,7 @@ class StallJudgement:
     @property
     def busy(self) -> bool:
         """It works all the time, and no beat comes."""
-        return self.kind in (StallKind.BUSY, StallKind.BUSY_FLAT, StallKind.FILTERING)
+        return self.kind in (StallKind.BUSY, StallKind.BUSY_FLAT, StallKind.FILTERING, StallKind.ON_GPU)
 
 
 def judge(inputs: StallInputs) -> StallJudgement:
@@ -128,6 +133,10 @@ def _exceeded(
         inputs.cpu_contention * limit.busy_s,
         inputs.cpu_contention * limit.busy_flat_s,
     )
+    if on_gpu(inputs):
+        gpu_s = gpu_limit_s(inputs.durations, inputs.configured_s)
+        if silent_for_s > gpu_s:
+            return StallKind.ON_GPU, silent_for_s, gpu_s
     if silent_for_s > busy_s:
         return StallKind.BUSY, silent_for_s, busy_s
     if inputs.memory_flat and silent_for_s > busy_flat_s:
@@ -137,6 +146,18 @@ def _exceeded(
         if silent_for_s > filter_s:
             return StallKind.FILTERING, silent_for_s, filter_s
     return None
+
+
+def on_gpu(inputs: StallInputs) -> bool:
+    """The training waits for one call on a GPU, however long that may take."""
+    return waits_for_gpu(
+        inputs.same_point,
+        inputs.beat,
+        phase_group_of(inputs.beat),
+        steps_known=inputs.durations.steps,
+        last_activity=inputs.last_activity,
+        now=inputs.now,
+    )
 
 
 def is_suspended(inputs: StallInputs) -> bool:
@@ -152,6 +173,8 @@ _FILTERED_ELEMENTS = 200_000
 _BEFORE_TRAINING = frozenset({PhaseGroup.NONE, PhaseGroup.START})
 #: Half a minute is promised; a tick a second and two closer looks, fifteen seconds apart, need the rest.
 _OPEN_ENDED_S = 24.0
+#: A server that works on its answer takes seconds; one that has begun to send does not pause for so long.
+_NO_BYTES_S = 20.0
 #: A quarter of a minute is promised; a tick a second and a closer look need the rest.
 _PYTHON_LOCKED_S = 11.5
 #: An evaluator sleeps between two looks for a new checkpoint, for an hour if need be.
@@ -210,6 +233,11 @@ def _limit(inputs: StallInputs, group: PhaseGroup) -> SilenceLimit:
     if look.python_locked and limit.idle_s > _PYTHON_LOCKED_S:
         idle_s = max(_PYTHON_LOCKED_S, LIMIT_FACTOR * inputs.durations.longest_pause_s(group))
         return replace(limit, idle_s=min(limit.idle_s, idle_s), basis=LimitBasis(LimitReason.PYTHON_LOCKED))
+    if look.locked_out and limit.idle_s > _PYTHON_LOCKED_S:
+        return replace(limit, idle_s=_PYTHON_LOCKED_S, basis=LimitBasis(LimitReason.LOCKED_OUT))
+    if look.downloads and limit.idle_s > _NO_BYTES_S:
+        idle_s = max(_NO_BYTES_S, LIMIT_FACTOR * inputs.durations.longest_pause_s(group))
+        return replace(limit, idle_s=min(limit.idle_s, idle_s), basis=LimitBasis(LimitReason.NO_BYTES))
     if look.blocked_on_fifo and group not in _BEFORE_TRAINING:
         return replace(limit, idle_s=LIMIT_FLOOR_S, basis=LimitBasis(LimitReason.BLOCKED_ON_FIFO))
     if look.reads_terminal and group not in _BEFORE_TRAINING:

@@ -66,6 +66,8 @@ class LimitReason(enum.Enum):
     ALL_LOCKED = enum.auto()
     PYTHON_LOCKED = enum.auto()
     BLOCKED_ON_FIFO = enum.auto()
+    LOCKED_OUT = enum.auto()
+    NO_BYTES = enum.auto()
     READS_TERMINAL = enum.auto()
     OPEN_ENDED = enum.auto()
     SLEEPS = enum.auto()
@@ -164,17 +166,19 @@ class RunDurations:
     longest_step_s: float = 0.0
     median_step_s: float = 0.0
     longest_compile_s: float = 0.0
+    stepping_for_s: float = 0.0  # from the first step to the newest one
+    mean_step_s: float = 0.0  # over that time, with all that is between steps
     # The longest stalls that ended by themselves, idle or busy all the time.
     idle_pause_s: dict[PhaseGroup, float] = field(default_factory=dict)
     busy_pause_s: dict[PhaseGroup, float] = field(default_factory=dict)
 
     def longest_pause_s(self, group: PhaseGroup) -> float:
         """Steps and the loop between them share one value."""
-        groups = _STEPPING if group in _STEPPING else (group,)
+        groups = STEPPING if group in STEPPING else (group,)
         return max(self.idle_pause_s.get(member, 0.0) for member in groups)
 
 
-_STEPPING = frozenset({PhaseGroup.STEP, PhaseGroup.LOOP_STEP, PhaseGroup.LOOP})
+STEPPING = frozenset({PhaseGroup.STEP, PhaseGroup.LOOP_STEP, PhaseGroup.LOOP})
 
 
 def limit_of(
@@ -190,7 +194,7 @@ def limit_of(
     if activity in _BY_ACTIVITY:
         return _BY_ACTIVITY[activity]
     initial = _INITIAL_LIMITS[group]
-    if group in _STEPPING and durations.steps >= 3:
+    if group in STEPPING and durations.steps >= 3:
         step = _step_limit(durations)
         return step if group is PhaseGroup.STEP else replace(step, busy_s=max(step.busy_s, initial.busy_s))
     if group is PhaseGroup.STARTING and activity is StackActivity.UNKNOWN:

@@ -23,6 +23,8 @@ _LIMIT_TEXTS = {
     LimitReason.ALL_LOCKED: "every thread waits for another, without a timeout",
     LimitReason.PYTHON_LOCKED: "every Python thread waits for another, without a timeout",
     LimitReason.BLOCKED_ON_FIFO: "it waits to open a FIFO that nobody opens at the other end",
+    LimitReason.LOCKED_OUT: "an idle process has locked the file that it waits for",
+    LimitReason.NO_BYTES: "a download gets no bytes, and waits without a time limit",
     LimitReason.READS_TERMINAL: "it waits for somebody to type",
     LimitReason.OPEN_ENDED: "every thread waits without a time limit",
     LimitReason.SLEEPS: "it sleeps, and wakes up by itself",
@@ -35,6 +37,7 @@ _ENDLESS_TEXTS = {
     EndlessReason.LONGER_VALIDATION: "the longest before had {expected} batches",
     EndlessReason.LONGER_EPOCH: "the longest before had {expected} steps",
     EndlessReason.LONGER_THAN_EPOCH: "the whole epoch had {expected} batches of training",
+    EndlessReason.PLANNED_BEYOND_TRAINING: "{expected} are planned, more than the whole training has",
     EndlessReason.LOSS_NOT_IMPROVING: (
         "it runs {condition}, and the loss has not improved on {loss} since step {expected}"
     ),
@@ -57,6 +60,8 @@ def limit_from(judgement: StallJudgement, endless: EndlessPass | None = None) ->
             return f"busy all the time without a beat; {limit_text(judgement.basis)}"
         case StallKind.BUSY_FLAT:
             return "busy, but no batch comes and memory does not grow"
+        case StallKind.ON_GPU:
+            return "the GPU works, and the step does not end: far longer than any before"
         case StallKind.FILTERING:
             elements = count(judgement.filtered_elements, "element")
             return f"busy: the dataset's filter was given {elements} and let none through"

@@ -32,7 +32,6 @@ _FOR_CHILD = frozenset({"wait4", "waitid"})
 #: Waits for a lock, whoever has it: not for a child to do something.
 _FOR_LOCK = frozenset({"futex", "flock", "fcntl", "semop", "open", "openat"})
 _FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend"})
-_SET_LOCK_AND_WAIT = frozenset({7, 38})  # F_SETLKW, F_OFD_SETLKW
 _FUTEX_RELATIVE = 0  # FUTEX_WAIT; the others take a point in time
 _COMMAND_BITS, _FUTEX_CLOCK_REALTIME = 0x7F, 0x100
 _TIMESPEC = struct.Struct("<qq")
@@ -84,12 +83,25 @@ def python_locked(
     one: no process that works, no connection. Threads of a framework, without Python code, may wake up now and then.
     """
     own = {(trainer, thread) for thread in python_threads}
-    if (trainer, trainer) not in own or any(not _waits_for_lock(calls.get(key)) for key in own):
+    if (trainer, trainer) not in own or not _waits_for_lock(calls.get((trainer, trainer))):
+        return False
+    # The threads of a pool wait for a lock, for a pipe from a worker, or for one of them to end.
+    if any(not _waits_in_tree(key, calls.get(key), root) for key in own):
         return False
     others = {key: classify(*key, call, root=root) for key, call in calls.items() if key not in own}
     endless = (Wait.OPEN_ENDED, Wait.CLIENT)
     native = (*endless, Wait.TIMED, Wait.SLEEP)
     return all(wait in (native if key[0] == trainer else endless) for key, wait in others.items())
+
+
+def _waits_in_tree(key: ThreadKey, call: SystemCall | None, root: int) -> bool:
+    """For another thread, a child or a pipe. The other end of a socket may be anywhere."""
+    if call is None or classify(*key, call, root=root) is not Wait.OPEN_ENDED:
+        return False
+    numbers = descriptors.polled(key[0], call.name, call.arguments) if call.name in _POLLS else None
+    if call.name in _ON_FILE:
+        numbers = [call.arguments[0]]
+    return not any(descriptors.kind_of(key[0], one) is FileKind.LOCAL_SOCKET for one in numbers or ())
 
 
 def _waits_for_lock(call: SystemCall | None) -> bool:
@@ -108,6 +120,11 @@ def judge_tree(waits: Mapping[ThreadKey, Wait], leaders: Sequence[int]) -> Wait:
     return Wait.OPEN_ENDED if every <= {Wait.OPEN_ENDED, Wait.CLIENT} and every else Wait.UNKNOWN
 
 
+def sleeps(pid: int) -> bool:
+    """Its main thread."""
+    return classify(pid, pid, _sleeping_call(pid, pid), root=pid) is Wait.SLEEP
+
+
 def classify(pid: int, thread: int, call: SystemCall | None, *, root: int) -> Wait:
     """Of one thread."""
     if call is None:
@@ -121,7 +138,7 @@ def classify(pid: int, thread: int, call: SystemCall | None, *, root: int) -> Wa
         return Wait.TIMED
     if name in _ON_FILE:
         return _classify_file(pid, thread, call.arguments[0], root)
-    locks = name == "fcntl" and call.arguments[1] in _SET_LOCK_AND_WAIT
+    locks = syscalls.waits_for_file_lock(call)
     endless = name in _FOR_CHILD or name in _FOR_SIGNAL or name in ("futex", "flock", "semop") or locks
     if endless or (name == "rt_sigtimedwait" and not call.arguments[2]):
         return Wait.OPEN_ENDED

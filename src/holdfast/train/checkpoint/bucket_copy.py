@@ -25,6 +25,7 @@ from holdfast.train.checkpoint import checkpoint_files
 from holdfast.train.checkpoint.checkpoint_files import CHECKSUMS_FILE, CorruptCheckpoint
 
 RETRY_S = 30.0
+CURVES = "tensorboard"
 UPLOAD_TIMEOUT_S = 600.0  # for the last checkpoint, when nobody asked to stop
 Notify = Callable[[ev.Event], None]
 
@@ -115,6 +116,7 @@ class BucketCopier:
         self._wanted: Path | None = None
         self._busy = self._closing = False
         self._uploaded: set[str] = set()  # by this process
+        self._curves_failed = False
         self._thread = threading.Thread(target=self._work, name="copies", daemon=True)
         self._thread.start()
 
@@ -140,7 +142,7 @@ class BucketCopier:
             return not self._busy and self._wanted is None
 
     def upload_model(self, model: Path) -> None:
-        """The model and the curves, at the end. Raises when the bucket refuses them."""
+        """The model and the curves, at the end. Raises when the bucket refuses the model."""
         if self._to.model:
             cloud_copy.upload_file(model, f"{self._to.model}/{model.name}")
         self._upload_curves()
@@ -153,17 +155,24 @@ class BucketCopier:
             self._uploaded.add(best.name)
 
     def _upload_curves(self) -> None:
-        curves = self._folder / "tensorboard"
-        if self._to.curves and curves.is_dir():
+        """Only to look at: what goes wrong with them is reported once, and keeps no checkpoint from being copied."""
+        curves = self._folder / CURVES
+        if not self._to.curves or not curves.is_dir():
+            return
+        try:
             for file in sorted(path for path in curves.rglob("*") if path.is_file()):
                 cloud_copy.upload_file(file, f"{self._to.curves}/{file.relative_to(curves).as_posix()}")
+        except (HoldfastError, OSError) as error:
+            if not self._curves_failed:
+                self._report(ev.CopyFailed(what=CURVES, url=self._to.curves, error=_in_words(error)))
+            self._curves_failed = True
 
     def _work(self) -> None:
         while True:
             with self._wake:
                 while self._wanted is None and not self._closing:
                     self._wake.wait()
-                if self._wanted is None:
+                if self._closing or self._wanted is None:
                     return
                 path, self._wanted, self._busy = self._wanted, None, True
             done = self._upload(path)
@@ -186,12 +195,15 @@ class BucketCopier:
         except FileNotFoundError:  # superseded while it was copied; a newer one follows
             return True
         except (HoldfastError, OSError) as error:
-            details = " ".join(str(line) for line in getattr(error, "found", []))
-            self._report(ev.CopyFailed(what=path.name, url=url, error=f"{error} {details}", retries=True))
+            self._report(ev.CopyFailed(what=path.name, url=url, error=_in_words(error), retries=True))
             return False
         took_s = time.monotonic() - began
         self._report(ev.CheckpointCopied(url=url, duration_s=round(took_s, 2)))
         return True
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join([str(error), *map(str, getattr(error, "found", []))])
 
 
 def upload(path: Path, url: str) -> None:

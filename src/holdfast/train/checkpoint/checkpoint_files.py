@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import atomic_write
+from holdfast import atomic_write, regular_file
 
 Array = NDArray[Any]
 Groups = Mapping[str, Mapping[str, Array]]
@@ -38,6 +38,8 @@ CHECKSUMS_FILE = "SHA256SUMS"
 META_FILE = "meta.json"
 LATEST, BEST = "latest", "best"
 REPLACED_SUFFIX = ".was"
+_POINTER_BYTES = 4096
+_META_BYTES = 256 << 20  # it has the place in the data and the history of losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def restore_pointer(folder: Path, name: str, step: int) -> None:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with regular_file.open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -163,7 +165,7 @@ def committed(folder: Path) -> list[Path]:
 def read_pointer(folder: Path, name: str) -> Path | None:
     """The checkpoint that `latest` or `best` names, if it exists."""
     try:
-        target = folder / (folder / name).read_text().strip()
+        target = folder / regular_file.read_text(folder / name, most=_POINTER_BYTES).strip()
     except (OSError, ValueError):  # ValueError for bytes that are no text
         return None
     return target if target.is_dir() and _step(target) is not None else None
@@ -198,16 +200,18 @@ def read(path: Path, groups: tuple[str, ...] | None = None) -> Snapshot:
         if actual != sums[name]:
             raise CorruptCheckpoint(f"{name} has another checksum than when it was written")
     try:
-        meta = json.loads((path / META_FILE).read_text())
+        meta = regular_file.read_json(path / META_FILE, most=_META_BYTES)
+        if not isinstance(meta, dict):
+            raise ValueError(f"{META_FILE} holds no names")
         arrays = {name.removesuffix(".npz"): _arrays(path / name) for name in wanted if name != META_FILE}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (*regular_file.UNREADABLE_ARCHIVE, OSError, zipfile.BadZipFile) as error:
         raise CorruptCheckpoint(f"it cannot be read: {error}") from error
     return Snapshot(_step(path) or 0, arrays, meta)
 
 
 def _checksums(path: Path) -> dict[str, str]:
     try:
-        lines = (path / CHECKSUMS_FILE).read_text().splitlines()
+        lines = regular_file.read_text(path / CHECKSUMS_FILE, most=_META_BYTES).splitlines()
         sums = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError) as error:
         raise CorruptCheckpoint(f"{CHECKSUMS_FILE} is missing or unreadable") from error
@@ -217,6 +221,7 @@ def _checksums(path: Path) -> dict[str, str]:
 
 
 def _arrays(path: Path) -> dict[str, Array]:
+    regular_file.refuse_bomb(path)
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import os
 import shlex
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.atomic_write import temporary_folder
 from holdfast.errors import DiskFull, FileError, PermissionRefused
 from holdfast.train.checkpoint import checkpoint_files
 from holdfast.train.checkpoint.checkpoint_files import Snapshot
 
 
 def save_emergency_copy(snapshot: Snapshot, run: Path, folders: Sequence[Path] | None = None) -> Path | None:
-    """The checkpoint's path in the first folder that can be written; None when none can. Runs of the same name get
-    different folders."""
-    name = f"holdfast-{run.name}-{hashlib.sha256(os.fsencode(run.absolute())).hexdigest()[:8]}"
-    for folder in folders if folders is not None else (Path(tempfile.gettempdir()), Path.home()):
+    """The checkpoint's path in the first folder that can be written; None when none can.
+
+    The temporary folder is everybody's: a name that another user can know beforehand can be a link of theirs, and what
+    is moved back from there would be theirs to change. So each state gets a new folder with a random name.
+    """
+    for folder in folders if folders is not None else (temporary_folder(), Path.home()):
+        made: Path | None = None
         try:
-            return checkpoint_files.write(folder / name, snapshot)
+            folder.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix=f"holdfast-{run.name[:60]}-", dir=folder))
+            return checkpoint_files.write(made, snapshot)
         except OSError:
-            continue
+            if made is not None:
+                shutil.rmtree(made, ignore_errors=True)
     return None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError
 from holdfast.journal import events as ev
+from holdfast.settings import pretrained
 from holdfast.settings.recipe import Recipe, toml_value
 from holdfast.train import loop_state
 from holdfast.train.checkpoint import checkpoint_files
@@ -191,6 +192,15 @@ def pack_start_epoch(folder: Path) -> int | None:
         found: int | None = meta["data"].get("packed_from_epoch")
         return found
     return 0
+
+
+def needs_initial_weights(recipe: Recipe) -> bool:
+    """False: the network is built from what the checkpoint says of it. A path is gone, or a public detector's file
+    would be downloaded for nothing."""
+    weights = recipe.model.weights
+    if not weights or weights == "imagenet" or "://" in weights:
+        return True
+    return weights not in pretrained.NAMES and Path(weights).exists()
 
 
 def newest_checkpoint(folder: Path, notify: Callable[[ev.Event], None]) -> Snapshot | None:

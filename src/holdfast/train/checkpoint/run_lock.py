@@ -12,6 +12,7 @@ import socket
 from pathlib import Path
 from typing import IO
 
+from holdfast.atomic_write import open_private
 from holdfast.errors import HoldfastError
 
 LOCK_FILE = "trainer.lock"
@@ -25,16 +26,17 @@ def acquire_lock(folder: Path) -> IO[str] | None:
     """The lock, while the file is open. None where files cannot be written or locked, which stops no run."""
     path = folder / LOCK_FILE
     try:
-        file = path.open("a+")
+        file = os.fdopen(open_private(path, os.O_RDWR | os.O_APPEND), "a+")
     except OSError:
         return None
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
+        file.seek(0)
         raise RunInUse(
             "another trainer is running in this folder",
             where=folder,
-            found=f"{path.name} is held by {path.read_text().strip() or 'another process'}",
+            found=f"{path.name} is held by {file.read(200).strip() or 'another process'}",
             change="`holdfast top` shows it; wait until it ends or stop it, or train in another --run-dir",
         ) from None
     except OSError:

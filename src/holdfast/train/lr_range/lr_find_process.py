@@ -44,13 +44,10 @@ def _losses(recipe: Any, steps: int) -> Iterator[tuple[int, float]]:
     from holdfast.train.__main__ import split_cpu_for_recipe
 
     split_cpu_for_recipe(recipe)
-    if recipe.train.backend == "jax":
-        components.hide_gpus_from_tensorflow()
     data = components.build_data(recipe)
     model, _ = components.build_detector(recipe, data.train.columns)
     step = components.build_step(components.build_network(model, recipe), recipe, None)
-    batches = data.train.numpy_batches() if recipe.train.backend == "jax" else data.train.batches()
-    for number, batch in zip(range(steps), batches, strict=False):
+    for number, batch in zip(range(steps), data.train.batches(), strict=False):
         learning_rate = range_test.learning_rate_at(number, steps)
         while True:
             result = None

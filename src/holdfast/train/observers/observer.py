@@ -63,6 +63,7 @@ class TrainerHeartbeat:
         self.step = 0
         self.wait_ns = self.compute_ns = 0
         self.loss: float | None = None
+        self._phase = Phase.BUILD
         try:
             self._ring: BeatWriter | None = BeatWriter(folder.beats, attempt=attempt)
         except OSError as error:
@@ -73,7 +74,11 @@ class TrainerHeartbeat:
         """The share of the loop's time spent waiting for data."""
         return self.wait_ns / max(1, self.wait_ns + self.compute_ns)
 
+    def in_step(self) -> bool:
+        return self._phase in (Phase.STEP, Phase.COMPILE)
+
     def beat(self, phase: Phase, *, test_batches: int = 0, step_ns: int = 0) -> None:
+        self._phase = phase
         if self._ring is not None:
             self._ring.write(
                 phase, fit=1, step=self.step, train_batches=self.step, test_batches=test_batches,

@@ -12,6 +12,7 @@ from typing import TextIO
 from holdfast.journal import events as ev
 from holdfast.journal.events import Event
 from holdfast.report.text import wants_colour
+from holdfast.terminal_text import write_control
 from holdfast.train.event_text import event_line
 from holdfast.train.observers import progress_text
 from holdfast.train.observers.memory_usage import host_memory
@@ -25,7 +26,11 @@ PLAIN_EVERY_S, SLOW_LINES_AFTER_S, SLOW_LINES_EVERY_S = 10.0, 300.0, 60.0
 
 
 class ProgressDisplay:
-    """`memory` gives the memory in use, `wait_share` the share of time spent waiting for data."""
+    """`memory` gives the memory in use, `wait_share` the share of time spent waiting for data.
+
+    `in_step` says whether a step is being computed. The loop collects a result once the next step was started; that of
+    the last step before a validation or the end comes right after the one before, and says nothing about the speed.
+    """
 
     name = "the progress display"
 
@@ -38,11 +43,12 @@ class ProgressDisplay:
         clock: Callable[[], float] = time.monotonic,
         memory: Callable[[], tuple[MemoryUsage, ...]] = lambda: (host_memory(),),
         wait_share: Callable[[], float] | None = None,
+        in_step: Callable[[], bool] = lambda: True,
         monitor: str = "AP",
         best: float | None = None,
     ) -> None:
         self._steps, self._batch, self._out, self._clock, self._memory = steps, batch, out, clock, memory
-        self._wait_share = wait_share
+        self._wait_share, self._in_step = wait_share, in_step
         self._live, self._colour = out.isatty(), wants_colour(out)
         self._began = self._shown_at = -math.inf
         self._throughput = ThroughputMeter()
@@ -91,7 +97,8 @@ class ProgressDisplay:
         now = self._clock()
         self._began = now if self._last is None else self._began
         self._last = event
-        self._throughput.step_done(event.step, now)
+        if self._in_step():
+            self._throughput.step_done(event.step, now)
         if now - self._shown_at >= self._every_s(now) or event.step == self._steps:
             self._shown_at = now
             if self._live:
@@ -121,20 +128,20 @@ class ProgressDisplay:
         if not self._live or self._last is None:
             return
         lines = progress_text.live_block(self._state(), width=_width(), colour=self._colour)
-        self._write(self._erased() + "".join(f"{line}\n" for line in lines))
+        self._write("".join(f"{line}\n" for line in lines))
         self._drawn = len(lines)
 
     def _line(self, text: str) -> None:
         """A line that stays, above the block."""
-        self._write(f"{self._erased()}{text}\n")
+        self._write(f"{text}\n")
         self._drawn = 0
         self._draw()
 
-    def _erased(self) -> str:
-        return f"\r\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
-
     def _write(self, text: str) -> None:
+        """In the place of the block, when there is one."""
         try:
+            if self._drawn:
+                write_control(self._out, f"\r\x1b[{self._drawn}A\x1b[J")
             self._out.write(text)
             self._out.flush()
         except ValueError:  # closed meanwhile

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from holdfast.atomic_write import open_private
 from holdfast.data.formats.tf_example import delimited, encoded
 from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.journal.events import Event, FitDone, FitStarted, LossSeen, RolledBack, ValidationDone
@@ -131,7 +132,7 @@ class _EventFile:
         self._begins = False
         self._files += 1
         name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{self._files}.v2"
-        fd = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        fd = open_private(self._folder / name, os.O_WRONLY | os.O_APPEND)
         os.write(fd, framed(encode_event(now, 0, version="brain.Event:2")))
         if again:
             os.write(fd, framed(encode_event(now, self._resumed_at + 1, session_start=True)))

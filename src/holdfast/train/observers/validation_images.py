@@ -54,7 +54,7 @@ class ValidationImages:
 
     def _write(self, path: Path, build: Callable[[], dict[str, Any]]) -> None:
         try:
-            atomic_write.write_text(path, json.dumps(build()), sync=False)
+            atomic_write.write_text(path, json.dumps(build()), sync=False, private=True)
         except Exception as error:  # of users' files, whose problems were reported before
             print(f"holdfast: {path.name} cannot be written: {error}; training continues", flush=True)
 

@@ -1,5 +1,8 @@
 """The restored run is already at or past its goal: 0 steps, exit code 0."""
 
+import os
+
+from holdfast.explain.readings.fits import Fit
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _START_OVER = Remedy("checkpoint.remove-to-start-over")
@@ -10,6 +13,9 @@ def already_at_target(evidence: Evidence) -> Finding | None:
     fit, restored = evidence.fit, evidence.last(ev.Restored)
     if fit is None:
         return _loop(evidence, restored)
+    shared = _of_another_fit(evidence)
+    if shared is not None:
+        return shared
     if fit.started is None or fit.done is None or fit.steps > 0 or evidence.went_wrong:
         return None
     epochs, given = fit.start.epochs, fit.start.initial_epoch
@@ -29,6 +35,53 @@ def already_at_target(evidence: Evidence) -> Finding | None:
         ),
         (Remedy("fit.more-epochs", more), _START_OVER),
     )
+
+
+def _of_another_fit(evidence: Evidence) -> Finding | None:
+    """Folds or trials that share a checkpoint: a later fit restores what an earlier one of the process finished."""
+    if evidence.went_wrong:
+        return None
+    pairs = [(fit, _finished_before(evidence, fit)) for fit in evidence.fits[1:]]
+    idle = [(fit, saved) for fit, saved in pairs if saved is not None]
+    if not idle:
+        return None
+    (fit, saved), restored = idle[-1], evidence.last(ev.Restored)
+    values = {"idle": len(idle), "fits": len(evidence.fits), "epochs": fit.start.epochs, "path": saved.event.path,
+              "where": fit.start.where}  # fmt: skip
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("already-at-target.another-fit", values),
+        facts(
+            saved.fact("save.by-another-fit", path=saved.event.path),
+            restored and _restored(restored),
+            fit.done and fit.done.fact("fits.without-steps", **values),
+        ),
+        (Remedy("checkpoint.one-for-each-fit"), _START_OVER),
+    )
+
+
+def _finished_before(evidence: Evidence, fit: Fit) -> Recorded[ev.SaveDone] | None:
+    """The save, in an earlier fit, of the state with which this one had no epoch left to do."""
+    if (
+        fit.started is None
+        or not fit.finished
+        or fit.steps
+        or fit.start.epochs is None
+        or not fit.planned_epochs
+    ):
+        return None
+    restored = fit.restored
+    if restored is None or (restored.event.epoch or 0) < fit.start.epochs:
+        return None
+    earlier = [one for one in evidence.all(ev.SaveDone) if one.line < fit.started.line]
+    same = [one for one in earlier if _same_place(one.event.path, restored.event)]
+    return same[-1] if same else None
+
+
+def _same_place(path: str, restored: ev.Restored) -> bool:
+    """The backup of a callback is one folder, whatever the files in it are called."""
+    in_folder = restored.by == "BackupAndRestore" and os.path.dirname(path) == os.path.dirname(restored.path)
+    return path == restored.path or in_folder
 
 
 def _loop(evidence: Evidence, restored: Recorded[ev.Restored] | None) -> Finding | None:

@@ -1,10 +1,13 @@
 """The learning rate fell to next to nothing."""
 
+import math
 from typing import Any
 
 from holdfast.explain.causes.control import thresholds
+from holdfast.explain.readings.course import course
 from holdfast.explain.readings.fits import Fit
-from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.numbers import median, number_of
+from holdfast.explain.readings.weights import moved
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _PATIENCE, _SCHEDULE = Remedy("learning-rate.more-patience"), Remedy("learning-rate.schedule-to-the-end")
@@ -14,7 +17,7 @@ _PATIENCE, _SCHEDULE = Remedy("learning-rate.more-patience"), Remedy("learning-r
 def learning_rate_collapsed(evidence: Evidence) -> Finding | None:
     fit = evidence.fit
     if fit is None:
-        return _in_a_loop(evidence)
+        return _in_a_loop(evidence) or _by_steps(evidence)
     # Of the last fit only: another fit may have been given another learning rate on purpose.
     epochs = [epoch for epoch in fit.epochs if epoch.event.learning_rate is not None]
     if len(epochs) < thresholds.FEWEST_EPOCHS:
@@ -101,6 +104,67 @@ def _in_a_loop(evidence: Evidence) -> Finding | None:
         [_SCHEDULE],
         ends=False,
     )
+
+
+def _by_steps(evidence: Evidence) -> Finding | None:
+    """A rate that lies in a schedule or a closure: the steps themselves became next to nothing.
+
+    So do those of a training that has come to rest. There the loss is a small part of what it was, or all batches
+    have one loss; a batch has a gradient of its own where it has a loss of its own.
+    """
+    courses = _update_sizes(evidence)
+    still = [_still_since(sizes) for sizes in courses]
+    if not still or not all(still) or not _batches_differ(evidence, max(one for one in still if one)):
+        return None
+    sizes, since = max(courses, key=lambda one: one[-1][0].event.step), max(one for one in still if one)
+    highest, last = max(sizes, key=lambda one: one[1]), sizes[-1]
+    low = next(one for one in sizes if one[0].event.step >= since)
+    values = {"step": since, "share": low[1] / highest[1], "highest": highest[1], "last": last[1]}
+    return Finding(
+        Strength.SUPPORTED,
+        Title("learning-rate-collapsed.by-steps", {**values, "steps": evidence.step}),
+        (
+            highest[0].fact("updates.highest", step=highest[0].event.step, size=highest[1]),
+            low[0].fact("updates.low-since", **values),
+            Fact("loss.differs-by-batch", {}, "journal.jsonl"),
+        ),
+        [_SCHEDULE],
+        ends=False,
+    )
+
+
+_Sizes = list[tuple[Recorded[ev.WeightsMoved], float]]
+
+
+def _update_sizes(evidence: Evidence) -> list[_Sizes]:
+    """Of each set of weights that a loop trains: how far single steps changed them, oldest first."""
+    courses: dict[tuple[tuple[str, int], ...], _Sizes] = {}
+    for one in moved(evidence, "step"):
+        known = tuple((str(it.get("layer")), int(it.get("size") or 0)) for it in one.event.variables)
+        size = math.sqrt(sum(float(it["change"]) ** 2 * int(it["size"]) for it in one.event.variables))
+        courses.setdefault(known, []).append((one, size))
+    return list(courses.values())
+
+
+def _still_since(sizes: _Sizes) -> int | None:
+    """The step from which on they were next to nothing, where that is half of what was seen or more."""
+    highest = max(size for _, size in sizes)
+    high = [place for place, (_, size) in enumerate(sizes) if size > thresholds.NEXT_TO_NOTHING * highest]
+    low = sizes[high[-1] + 1 :] if high else []
+    steps = [one.event.step for one, _ in low]
+    enough = len(steps) > 1 and steps[-1] >= thresholds.FEWEST_STEPS
+    return steps[0] if enough and steps[0] <= thresholds.LOW_AT_THE_END_OF_A_SCHEDULE * steps[-1] else None
+
+
+def _batches_differ(evidence: Evidence, since: int) -> bool:
+    training = course(evidence)
+    half = max(since, (evidence.step or 0) // 2)  # what a training does that comes to rest is over by then
+    later = [loss for step, loss, _ in evidence.losses if step > half]
+    if training is None or len(later) < thresholds.FEWEST_LOSSES or not all(map(math.isfinite, later)):
+        return False
+    usual = median([abs(loss) for loss in later])
+    at_rest = training.last < thresholds.AT_REST * abs(training.first)
+    return not at_rest and max(later) - min(later) > thresholds.DIFFER * usual
 
 
 def _callbacks(fit: Fit, *names: str) -> list[dict[str, Any]]:

@@ -4,6 +4,8 @@ import re
 from typing import Any
 
 from holdfast.errors import nearest
+from holdfast.explain.readings.files import never_written_by
+from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.warnings_seen import warned_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
@@ -19,14 +21,16 @@ _NAME = re.compile(r"metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]")
 
 @cause("monitor-missing", specialises=("script-error", "callback-raised"))
 def monitor_missing(evidence: Evidence) -> Finding | None:
-    epoch, warned, raised = evidence.last(ev.EpochDone), warned_of(evidence, _NOT_THERE), _raised(evidence)
+    fit, callback, monitor = _watching(evidence)
+    warned, raised = warned_of(evidence, _NOT_THERE), _raised(evidence)
+    epoch = fit.epochs[-1] if fit is not None and fit.epochs else evidence.last(ev.EpochDone)
     logged = set(epoch.event.logs) if epoch is not None else set()
-    callback, monitor = _watching(evidence, logged)
     if not monitor and warned is None and raised is None:
         return None
     if not monitor:
         monitor = _name(warned.text if warned is not None else str(raised and raised.values["text"]))
-    started = evidence.fit.started if evidence.fit is not None else None
+    fit = fit or evidence.fit
+    started = fit.started if fit is not None else None
     certain = bool(callback) or (warned is not None and warned.recorded) or raised is not None
     watches = {"callback": callback, "monitor": monitor}
     return Finding(
@@ -39,17 +43,29 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
             raised,
         ),
         [Remedy("monitor.watch-another", {"callback": callback, "metric": nearest(monitor, logged)})],
+        led_to="path-missing" if _kept_from_writing(evidence, monitor) else None,
         ends=raised is not None,
     )
 
 
-def _watching(evidence: Evidence, logged: set[str]) -> tuple[str, str]:
-    """The first callback that acts on a metric which is not logged, and that metric."""
-    for one in evidence.fit.start.callbacks if evidence.fit is not None else []:
-        monitor = one.get("settings", {}).get("monitor")
-        if monitor and logged and monitor not in logged and _acts_on_it(one):
-            return str(one.get("class")), str(monitor)
-    return "", ""
+def _watching(evidence: Evidence) -> tuple[Fit | None, str, str]:
+    """The first callback that acts on a metric which its fit does not log, and that metric; the last fit's first."""
+    for fit in reversed(evidence.fits):
+        logged = {
+            name for epoch in fit.epochs for name in epoch.event.logs
+        }  # validation may not come every epoch
+        for one in fit.start.callbacks:
+            monitor = one.get("settings", {}).get("monitor")
+            if monitor and logged and monitor not in logged and _acts_on_it(one):
+                return fit, str(one.get("class")), str(monitor)
+    return None, "", ""
+
+
+def _kept_from_writing(evidence: Evidence, monitor: str) -> bool:
+    """The run ended because a file is not there that is written when this metric improves."""
+    callback = never_written_by(evidence)
+    settings = callback.get("settings", {}) if callback is not None else {}
+    return bool(settings.get("save_best_only")) and settings.get("monitor") == monitor
 
 
 def _raised(evidence: Evidence) -> Fact | None:

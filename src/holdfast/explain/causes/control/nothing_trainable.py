@@ -2,10 +2,11 @@
 
 import re
 
-from holdfast.explain.causes.control.thresholds import FEWEST_STEPS_OF_A_FIT, LITTLE_TRAINABLE
+from holdfast.explain.causes.control.thresholds import FEWEST_STEPS, FEWEST_STEPS_OF_A_FIT, LITTLE_TRAINABLE
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.warnings_seen import FrameworkWarning, warned_of
+from holdfast.explain.readings.weights import moved
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _WARNING = "does not have any trainable weights"
@@ -18,6 +19,9 @@ _EMPTY = re.compile(r"not enough values to unpack \(expected 2, got 0\)")
 
 @cause("nothing-trainable", specialises=("script-error", "loss-not-falling"))
 def nothing_trainable(evidence: Evidence) -> Finding | None:
+    by_loop = _in_a_loop(evidence)
+    if by_loop is not None:
+        return by_loop
     by_batch = any(loop.event.by == "train_on_batch" for loop in evidence.all(ev.LoopSeen))
     frozen, warned, refused = _frozen(evidence, by_batch), _warned(evidence), _refused(evidence)
     trained = evidence.fit is not None or refused is not None or (frozen is not None and by_batch)
@@ -40,6 +44,56 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
         ),
         [Remedy("gradient.find-the-break"), unfreeze] if none_reached else [unfreeze],
         ends=refused is not None,
+    )
+
+
+def _in_a_loop(evidence: Evidence) -> Finding | None:
+    """An optimizer of torch's takes steps, and every parameter that it was given is frozen; or it was given none."""
+    seen = evidence.first(ev.StepsWithoutGradients)
+    if seen is None or seen.event.frozen is None:
+        return _asked_for_nothing(evidence) or _left_alone(evidence)
+    event = seen.event
+    values = {"parameters": event.frozen, "where": event.optimizer_where, "optimizer": event.optimizer}
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("nothing-trainable"),
+        (
+            seen.fact("optimizer.all-frozen" if event.frozen else "optimizer.no-parameters", **values),
+            seen.fact("optimizer.steps-without-gradient", **ev.payload(event)),
+        ),
+        [Remedy("parameters.unfreeze")],
+        ends=False,
+    )
+
+
+def _asked_for_nothing(evidence: Evidence) -> Finding | None:
+    seen = evidence.first(ev.GradientsOfNothing)
+    if seen is None:
+        return None
+    values = ev.payload(seen.event)
+    fact = seen.fact("gradients.of-nothing", **values)
+    return Finding(
+        Strength.SUPPORTED, Title("nothing-trainable"), [fact], [Remedy("model.unfreeze")], ends=False
+    )
+
+
+def _left_alone(evidence: Evidence) -> Finding | None:
+    """JAX: by the step's program no weight depends on the data, and by their values none has changed."""
+    seen = evidence.first(ev.WeightsLeftAlone)
+    moves = moved(evidence, "start")
+    if seen is None or seen.event.returned or not moves or moves[-1].event.step < FEWEST_STEPS:
+        return None
+    if any(it.get("change") for one in moves for it in one.event.variables):
+        return None
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("nothing-trainable"),
+        (
+            seen.fact("step.leaves-weights", **ev.payload(seen.event)),
+            moves[-1].fact("weights.none-changed", steps=moves[-1].event.step),
+        ),
+        [Remedy("gradient.find-the-break"), Remedy("updates.of-what-learns")],
+        ends=False,
     )
 
 

@@ -1,10 +1,10 @@
-"""TerminateOnNaN ended the training because the loss was not a number."""
+"""TerminateOnNaN, or a check of the script's own, ended the training because the loss was not a number."""
 
 import re
 
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.fits import stop_request
-from holdfast.explain.readings.numerics import became_non_finite, non_finite
+from holdfast.explain.readings.numerics import became_non_finite, non_finite, stopped_itself
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 #: In the words of Keras, of the Estimator and the Object Detection API, of Lightning and of Detectron2.
@@ -26,7 +26,7 @@ def stopped_on_nan(evidence: Evidence) -> Finding | None:
     stopped = facts(
         asked and asked.fact("stop.set-at-step", by=asked.event.by, step=asked.event.step),
         printed and Fact("error.quoted", {"text": printed.text}, printed.source),
-        raised and raised.fact,
+        raised.fact if raised is not None else stopped_itself(evidence),
     )
     if not stopped:
         return None

@@ -10,6 +10,9 @@ FEWEST_EPOCHS, FEWEST_STEPS = 3, 100
 #: Share of the planned epochs that a low learning rate may take at the end. A schedule is meant to come down, so it may
 #: take half of them; a callback that reduces on a plateau may not.
 LOW_AT_THE_END, LOW_AT_THE_END_OF_A_SCHEDULE = 0.2, 0.5
+#: Losses of single steps from which a loop's batches are compared, the share by which the losses of batches differ that
+#: have gradients of their own, and the share of its first value below which a loss has come to rest.
+FEWEST_LOSSES, DIFFER, AT_REST = 8, 0.01, 0.1
 #: A loss that fell by this share since the learning rate was low shows that it was not too low.
 STILL_LEARNS = 0.02
 

@@ -6,6 +6,7 @@ from holdfast.explain.readings.error import error_quoted
 from holdfast.explain.readings.numerics import (
     became_non_finite,
     grew_before,
+    made_by_a_function,
     non_finite,
     weights_finite_before,
 )
@@ -20,6 +21,8 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
     broken, boxes = non_finite(evidence), _boxes(evidence)
     if boxes is None or (broken is None and evidence.error is None):
         return None
+    if boxes.kind == "boxes.faulty-stored" and not made_by_a_function(evidence):
+        return None
     remedies = (Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop"))
     if broken is None and evidence.error is not None and boxes.kind == "boxes.faulty-in-records":
         # The program checked the boxes itself, and its error does not say that they are boxes.
@@ -28,10 +31,16 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
             sure, Title("bad-boxes.records", boxes.values), [boxes, error_quoted(evidence.error)], remedies
         )
     grew = broken and grew_before(broken) and broken.fact("loss.grew-before-it-broke")
+    stored = boxes.kind == "boxes.faulty-stored"
     return Finding(
         Strength.POSSIBLE if grew else Strength.SUPPORTED,
-        Title("bad-boxes", boxes.values),
-        facts(boxes, became_non_finite(broken), weights_finite_before(broken)),
+        Title("bad-boxes", {**boxes.values, "rows": []} if stored else boxes.values),
+        facts(
+            boxes,
+            stored and made_by_a_function(evidence),
+            became_non_finite(broken),
+            weights_finite_before(broken),
+        ),
         remedies,
         against=facts(grew),
         led_to="loss-not-finite" if broken is not None else None,
@@ -50,6 +59,8 @@ def _boxes(evidence: Evidence) -> Fact | None:
                 if part.get("found") == "records":
                     records = {name: part["boxes"][name] for name in ("edges", "in_error")}
                     return batch.fact("boxes.faulty-in-records", **values, path=part.get("path"), **records)
+                if part.get("found") == "stored":
+                    return batch.fact("boxes.faulty-stored", **values, path=part.get("path"))
                 later = batch.event.step if part.get("found") == "afterwards" else None
                 return batch.fact("boxes.faulty", **values, batch=later)
     return None

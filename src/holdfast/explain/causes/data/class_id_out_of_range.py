@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 from holdfast.explain.readings.error import ErrorText, Quote, user_line
+from holdfast.explain.readings.files import array_fact
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
@@ -13,6 +14,16 @@ _TENSORFLOW = ErrorText(
     r"[Rr]eceived a label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)"
 )
 _TORCH = ErrorText(r"\bTarget (-?\d+) is out of bounds|`t >= 0 && t < n_classes` failed")
+#: A row is looked up in a table: an embedding, a gather, a row for each class.
+_LOOKUP = ErrorText(
+    r"indices\[?[\d, ]*\]? = (-?\d+) is not in \[0, (\d+)\)|index out of range in self|"
+    r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)|"
+    r"index (-?\d+) is out of bounds for dimension \d+ with size (\d+)|"
+    r"Class values must be (?:smaller than|non-negative)|`srcIndex < srcSelectDimSize` failed"
+)
+_TABLE = re.compile(
+    r"[Ee]mbedding|gather|to_categorical|one_hot|lookup|np\.eye\(|numpy\.eye\(|index_select|take_along|\btake\b"
+)
 _SPARSE = re.compile(r"sparse_categorical_crossentropy|SparseCategoricalCrossentropy")
 _BINARY = re.compile(r"binary_?crossentropy", re.IGNORECASE)
 #: A loss below it is negative, and not 0 that was rounded. Chosen: far more than the rounding of float32.
@@ -32,13 +43,68 @@ def class_id_out_of_range(evidence: Evidence) -> Finding | None:
     if (quote := _TORCH.match(evidence)) is not None:
         class_id = quote.match[1]
         return _raised(evidence, quote, int(class_id) if class_id else None, _outputs(evidence))
-    return _not_raised(evidence) or _negative_loss(evidence)
+    return (
+        _looked_up(evidence)
+        or _in_a_jitted_step(evidence)
+        or _not_raised(evidence)
+        or _negative_loss(evidence)
+    )
 
 
 def _raised(evidence: Evidence, quote: Quote, class_id: int | None, classes: int | None) -> Finding:
     title = Title("class-id-out-of-range", {"class_id": class_id, "classes": classes})
     because = facts(quote.fact, user_line(evidence))
     return Finding(Strength.ESTABLISHED, title, because, _remedies(classes, class_id))
+
+
+def _looked_up(evidence: Evidence) -> Finding | None:
+    """An index beyond the end of a table; of a list or an array that the script indexes itself it is no class."""
+    quote, error = _LOOKUP.match(evidence), evidence.error
+    if quote is None or error is None:
+        return None
+    if not _TABLE.search(" ".join([error.text, error.user_code, *error.frames[-8:]])):
+        return None
+    numbers = [int(one) for one in quote.match.groups() if one is not None]
+    index, size = (numbers[0], numbers[1]) if len(numbers) == 2 else (None, None)
+    reaching = array_fact(evidence, size) if size is not None and (index or 0) >= 0 else None
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("class-id-out-of-range.lookup", {"index": index, "size": size}),
+        facts(quote.fact, user_line(evidence), reaching),
+        (
+            Remedy("class-ids.table", {"off_by_one": size is not None and index == size}),
+            *_remedies(size, index),
+        ),
+    )
+
+
+def _in_a_jitted_step(evidence: Evidence) -> Finding | None:
+    """JAX raises for no index. An id that is to be ignored is far away, or one alone; ids that begin at 1 and end one
+    beyond the last are counted from 1, and an index that gives NaN is blamed for the NaN that came with it."""
+    seen = evidence.last(ev.IndexOutOfRange)
+    if seen is None:
+        return None
+    event, broken = seen.event, non_finite(evidence)
+    first = evidence.first(ev.IndexOutOfRange) or seen
+    gave_nan = broken is not None and event.how == "fill" and first.event.step <= broken.event.step
+    at_once = gave_nan and broken is not None and broken.event.step == first.event.step
+    if not gave_nan and not (event.low == 1 and event.high == event.size):
+        return None
+    values = ev.payload(event)
+    return Finding(
+        Strength.established_if(at_once and broken is not None and broken.event.what == "loss"),
+        Title("class-id-out-of-range.jax", values),
+        facts(
+            seen.fact("index.beyond-the-end", **values),
+            became_non_finite(broken) if gave_nan else seen.fact("index.not-raised-by-jax", **values),
+        ),
+        (
+            *([Remedy("class-ids.table", {"off_by_one": event.high == event.size})] if event.table else ()),
+            *_remedies(event.size, event.high),
+        ),
+        led_to="loss-not-finite" if gave_nan else None,
+        ends=False,
+    )
 
 
 def _not_raised(evidence: Evidence) -> Finding | None:

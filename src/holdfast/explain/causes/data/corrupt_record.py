@@ -1,9 +1,11 @@
-"""A record file is damaged or cut off."""
+"""A file with data is damaged or cut off: a TFRecord file, or an archive of arrays."""
 
+import os
 import re
 
+from holdfast.explain.cut_off_file import CutOffFile, cut_off_file, data_file_named
 from holdfast.explain.readings.error import ErrorText, file_named, user_line
-from holdfast.explain.readings.files import RECORDS, damaged_file, damaged_files
+from holdfast.explain.readings.files import IMAGES, RECORDS, damaged_file, damaged_files
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
 
 _AT_OFFSET = re.compile(r"(truncated|corrupted) record at (\d+)")
@@ -17,6 +19,9 @@ _CHECKPOINT = re.compile(r"not an sstable|checkpoint")
 @cause("corrupt-record", specialises=("script-error",))
 def corrupt_record(evidence: Evidence) -> Finding | None:
     error, quote = evidence.error, _CORRUPT.match(evidence)
+    torn = (cut_off_file(evidence) or data_file_named(evidence)) if quote is None else None
+    if torn is not None and not file_named(torn.path, IMAGES):
+        return _by_its_end(evidence, torn)
     if quote is None or error is None or _CHECKPOINT.search(error.text):
         return None
     at, data = _AT_OFFSET.search(error.text), evidence.dataset()
@@ -26,7 +31,7 @@ def corrupt_record(evidence: Evidence) -> Finding | None:
     truncated = at is not None and at[1] == "truncated"
     return Finding(
         Strength.SUPPORTED if quote.says("Could not parse example") else Strength.ESTABLISHED,
-        Title("corrupt-record", {"file": file, "truncated": truncated, "offset": offset}),
+        _title(file, truncated, offset),
         facts(
             quote.fact,
             user_line(evidence),
@@ -36,6 +41,28 @@ def corrupt_record(evidence: Evidence) -> Finding | None:
         ),
         (Remedy("record.write-again"), Remedy("record.check", safety="automatic")),
     )
+
+
+def _title(file: str, truncated: bool, offset: int | None) -> Title:
+    """A record has an offset; without one a file that is named otherwise may be compressed text or an archive."""
+    if offset is None and file and not file_named(file, RECORDS) and "." in os.path.basename(file):
+        return Title("corrupt-record.damaged", {"file": file})
+    return Title("corrupt-record", {"file": file, "truncated": truncated, "offset": offset})
+
+
+def _by_its_end(evidence: Evidence, torn: CutOffFile) -> Finding | None:
+    if torn.sure and torn.of_model:
+        return None
+    values, again = {"file": torn.path}, Remedy("file.write-again")
+    if torn.of_model:
+        return Finding(Strength.POSSIBLE, Title("corrupt-record.perhaps", values), torn.facts, [again])
+    because = facts(*user_line(evidence), torn.facts)
+    if file_named(torn.path, RECORDS):
+        title = Title("corrupt-record", {"file": torn.path, "truncated": True, "offset": None})
+        return Finding(Strength.established_if(torn.sure), title, because, [Remedy("record.write-again")])
+    title = Title("corrupt-record.cut-off" if torn.sure else "corrupt-record.open", values)
+    remedies = [again, Remedy("file.write-and-rename")]
+    return Finding(Strength.established_if(torn.sure), title, because, remedies)
 
 
 def _where(evidence: Evidence, file: str, source: str) -> Fact | None:

@@ -10,7 +10,7 @@ _NO_DATA_NEEDED = (Phase.CALLBACK, Phase.SAVE, Phase.EXIT, Phase.AFTER, Phase.IM
 _WAITS_FOR_DATA = (Phase.FILL, Phase.DATA_WAIT)
 #: Waits in the kernel that nothing but a FIFO or a mount that does not answer explains.
 _CERTAIN_WAITS = re.compile(r"wait_for_partner|fifo|rpc_|nfs|fuse")
-_FILE_IN_CALL = re.compile(r"\((/[^)]+)\)")
+_FILE_IN_CALL = re.compile(r"\((/[^()]+)\)")
 _READING_NODES = ("generator", "map", "interleave", "tfrecord")
 _FRAMEWORK = re.compile(r"(tensorflow|keras|tf_keras|jax|torch)/")
 _QUEUES = (Awaits.QUEUE, Awaits.PROCESS_QUEUE)

@@ -1,10 +1,11 @@
 """The data holds NaN or infinity."""
 
 from holdfast.explain.readings.error import ErrorText
-from holdfast.explain.readings.numerics import became_non_finite, non_finite
+from holdfast.explain.readings.numerics import became_non_finite, made_by_a_function, non_finite
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _RAISED = ErrorText(r"[Ii]nput.*(contains|has) (NaN|inf)|Tensor had (NaN|Inf)|CheckNumerics")
+_OF_BOXES = (4, 5)
 _OF_THE_DATA = ("input", "target")
 
 
@@ -14,13 +15,30 @@ def input_not_finite(evidence: Evidence) -> Finding | None:
     found = facts(seen, _in_batch(evidence), _in_arrays(evidence))
     if not found or (broken is None and not seen and _RAISED.match(evidence) is None):
         return None
+    made = made_by_a_function(evidence)
+    known = made is not None or not _may_be_box_arithmetic(evidence)
     return Finding(
-        Strength.ESTABLISHED,
-        Title("input-not-finite"),
-        facts(found, became_non_finite(broken), broken and _hidden(broken)),
+        Strength.established_if(known),
+        Title("input-not-finite.made" if made is not None else "input-not-finite"),
+        facts(found, made, became_non_finite(broken), broken and _hidden(broken)),
         (Remedy("data.check-numerics"), Remedy("data.replace-non-finite")),
         led_to="loss-not-finite" if broken else None,
         ends=False,
+    )
+
+
+def _may_be_box_arithmetic(evidence: Evidence) -> bool:
+    """Some columns of four or five, in a batch that a function has made: the logarithm of a width below 0, or a gap in
+    the data. Of arrays that a fit was given themselves the numbers are what is stored."""
+    parts = [part for seen in evidence.all(ev.BatchSeen) for part in seen.event.parts]
+    broken = [part for part in parts if part.get("finite") is False]
+    if any(part.get("found") == "stored" for part in broken):
+        return False
+    shapes = [
+        (part.get("shape") or [0], part.get("columns") or []) for part in broken if "sample" not in part
+    ]
+    return bool(shapes) and all(
+        shape[-1] in _OF_BOXES and 0 < len(columns) < shape[-1] for shape, columns in shapes
     )
 
 
@@ -49,7 +67,7 @@ def _in_batch(evidence: Evidence) -> Fact | None:
     """The first batch that is not finite: the one that broke, or one of the data read once more after the end."""
     parts = ((seen, part) for seen in evidence.all(ev.BatchSeen) for part in seen.event.parts)
     for seen, part in parts:
-        if part.get("finite") is False:
+        if part.get("finite") is False and part.get("found") != "stored":
             later = part.get("found") == "afterwards"
             return seen.fact(
                 "batch.not-finite",

@@ -92,9 +92,9 @@ def _columns(evidence: Evidence) -> Finding | None:
     """Columns of a table whose scales differ by orders of magnitude: the largest drowns the others."""
     model, went = evidence.model, course(evidence)
     tables = [one for one in inputs_seen(evidence) if len(one.event.shape) == 1 and one.event.column_scales]
-    if model is None or went is None or went.learned is not False or not tables:
+    if went is None or went.learned is not False or not tables:
         return None
-    if _SCALING_LAYERS & set(model.event.layer_kinds):
+    if model is not None and _SCALING_LAYERS & set(model.event.layer_kinds):
         return None
     table = max(tables, key=lambda one: one.event.column_scales[-1])
     smallest, _, largest = table.event.column_scales
@@ -109,7 +109,11 @@ def _columns(evidence: Evidence) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title("input-scale-mismatch.columns", values),
-        facts(table.fact("inputs.column-scales", **values), model.fact("model.does-not-scale"), went.fact),
+        facts(
+            table.fact("inputs.column-scales", **values),
+            model is not None and model.fact("model.does-not-scale"),
+            went.fact,
+        ),
         (Remedy("inputs.standardise"), Remedy("model.normalise-inputs")),
         ends=False,
     )

@@ -1,9 +1,13 @@
 """A part of the loss is exactly 0.0 at every step: no anchor matches any object."""
 
+import re
+
+from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _OF_BOXES = ("box", "regress", "reg_", "_reg", "locali", "loc_", "_loc", "iou", "offset")
+_MEASURES = re.compile(r"acc|recall|precision|auc|iou|f1|map|score|learning_rate|lr")
 _LOGS_NEEDED, _STEPS_NEEDED = 3, 5  # a part of a loss may be 0.0 once or twice by chance
 _LOGS_TO_BLAME = 5  # and is not, at as many records
 
@@ -15,25 +19,31 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
     steps = evidence.step or 0
     if len(logs) < _LOGS_NEEDED or steps < _STEPS_NEEDED:
         return None
-    parts = [name for name in dict.fromkeys(name for log in logs for name in log) if _is_part(name)]
+    empty, terms = detection.without_objects(evidence), detection.terms(evidence)
+    named = [name for name in dict.fromkeys(name for log in logs for name in log) if _is_number_of_loss(name)]
+    parts = [name for name in named if empty is not None or name in terms or _is_part(name)]
     zero = [name for name in parts if all(number_of(log[name]) == 0.0 for log in logs if name in log)]
     other = [name for name in parts if name not in zero]
-    if not zero or not (other or number_of(logs[-1].get("loss"))):
+    if not zero or not (other or any(number_of(log.get("loss")) for log in logs)):
         return None
     source = points[-1].source if points else epochs[-1].source
     values = {"zero": zero, "other": other, "records": len(logs), "steps": steps}
-    of_boxes = [name for name in zero if "regulari" not in name and any(word in name for word in _OF_BOXES)]
-    blamed = bool(of_boxes) and len(logs) >= _LOGS_TO_BLAME
+    by_name = [name for name in zero if "regulari" not in name and any(word in name for word in _OF_BOXES)]
+    of_boxes = [name for name in zero if terms.get(name) or name in by_name]
+    blamed = (bool(of_boxes) or empty is not None) and len(logs) >= _LOGS_TO_BLAME
     return Finding(
         Strength.supported_if(blamed),
         Title("no-positive-anchors", {"zero": zero}),
-        because=[Fact("loss.part-zero", values, source)],
+        because=facts(Fact("loss.part-zero", values, source), empty),
         remedies=[Remedy("anchors.fit"), Remedy("boxes.check-scale", safety="guess")],
         ends=False,
     )
 
 
+def _is_number_of_loss(name: str) -> bool:
+    """A number that is minimised, perhaps: an accuracy is not."""
+    return name != "loss" and not name.startswith("val_") and not _MEASURES.search(name)
+
+
 def _is_part(name: str) -> bool:
-    if name == "loss" or name.startswith("val_"):
-        return False
     return "loss" in name or name.endswith(("_regression", "_classification"))

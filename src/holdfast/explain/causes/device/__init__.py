@@ -1,1 +1,1 @@
-"""Causes in the memory of a GPU."""
+"""Causes in the use of a GPU and its memory."""

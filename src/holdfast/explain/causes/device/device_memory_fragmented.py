@@ -8,7 +8,7 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 _REQUESTED = re.compile(r"allocate ([\d.]+) ?([KMGT]?i?B|bytes)")
 _TENSORFLOW_LIMIT, _TENSORFLOW_USED = re.compile(r"Limit:\s+(\d+)"), re.compile(r"InUse:\s+(\d+)")
 #: torch names only the unused part of its pool.
-_TORCH_IDLE = re.compile(r"([\d.]+) ?([KMGT]?i?B) is reserved by PyTorch but unallocated")
+_TORCH_IDLE = re.compile(r"(?<![\d.])([\d.]+) ?([KMGT]?i?B) is reserved by PyTorch but unallocated")
 #: Lines of the output in which TensorFlow's allocator prints its statistics: a few hundred for a large pool.
 _LAST_LINES = 600
 #: Free memory as a multiple of the request from which fragmentation is the reason; closer, the rounding of

@@ -18,6 +18,8 @@ _ANSWERED = ErrorText(
     r"HTTP Error ([45]\d\d): ([\w -]+)|\b([45]\d\d) (?:Client|Server) Error: ([\w -]+?)(?: for url|$)|"
     r"URL fetch failure on \S+: ([45]\d\d) -- ([\w -]+)"
 )
+#: The connections of processes that train together.
+_COLLECTIVE = re.compile(r"Gloo|NCCL|all-?(reduce|gather)", re.IGNORECASE)
 _BROKE_OFF = ErrorText(r"IncompleteRead|ContentTooShortError|retrieval incomplete|ChunkedEncodingError")
 _ADDRESS = re.compile(r"(?:https?|gs|s3)://[^\s'\"]+")
 #: Frames, and words, of libraries that connect to other machines.
@@ -57,7 +59,7 @@ def _failed(evidence: Evidence) -> Finding | None:
 
 def _unreachable(evidence: Evidence) -> Finding | None:
     quote, error = _UNREACHABLE.match(evidence), evidence.error
-    if quote is None or lost_process(evidence) is not None:
+    if quote is None or lost_process(evidence) is not None or _COLLECTIVE.search(quote.text):
         return None
     address = _address(evidence.error_text + quote.text)
     if error is not None and (address or _of_the_network(evidence)):

@@ -3,7 +3,7 @@
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _NO_DRIVER = (
-    r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w+.*(cannot open|not found)|"
+    r"Could not find cuda drivers|Cannot dlopen some GPU libraries|libcu\w.*(cannot open|not found)|"
     r"failed call to cuInit"
 )
 _HIDES = "CUDA_VISIBLE_DEVICES"

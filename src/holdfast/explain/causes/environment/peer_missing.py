@@ -9,7 +9,7 @@ _NO_PEER = ErrorText(
     r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|"
     r"coordination service.*(unavailable|error)|UNAVAILABLE: .*(connect|task|peer|address)|"
     r"unreachable.*(task|peer|worker)|Connecting to coordinator|missing.*(rank|task)|"
-    r"Gloo.*(timed out|connect)|NCCL.*(timeout|unhandled system error)|heartbeat timeout"
+    r"Gloo.*(timed out|connect|reset|closed)|NCCL.*(timeout|unhandled system error)|heartbeat timeout"
 )
 #: Variables that name several machines.
 _GROUP_VARIABLES = ("TF_CONFIG", "JAX_COORDINATOR_ADDRESS")
@@ -69,6 +69,14 @@ def _seen_by_coordinator(evidence: Evidence) -> Finding | None:
     facts = [remarks[-1].fact("group.remark", text=remarks[-1].event.text)]
     if kind == "network":
         return Finding(Strength.SUPPORTED, Title("peer-missing.network"), facts, [_START_ALL])
+    rejected = evidence.all(ev.PeerRejected)
+    if kind == "missing" and rejected:
+        facts += [
+            one.fact("group.rejected", address=one.event.address, why=one.event.why) for one in rejected[:3]
+        ]
+        return Finding(
+            Strength.SUPPORTED, Title("peer-missing.rejected"), facts, [Remedy("group.same-token")]
+        )
     title = Title("peer-missing.agent", {"rank": rank, "remark": kind})
     remedies = [Remedy("group.explain-agent", {"rank": rank}), _START_ALL]
     return Finding(Strength.ESTABLISHED, title, facts, remedies)

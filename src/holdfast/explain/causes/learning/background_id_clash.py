@@ -10,6 +10,10 @@ _BACKGROUND = 0.9
 _FEWEST, _SHARE = 5, 0.03
 _FEWEST_PLACES = 16
 _MOSTLY = 0.5
+#: How often an object has a higher score than a place without one, from which objects are found.
+_FINDS = 0.95
+#: Shares of objects that the model tells from places without one: of other ids at least, of the background's at most.
+_FOUND, _FOUND_NOT = 0.75, 0.2
 
 
 @cause(
@@ -27,6 +31,11 @@ def background_id_clash(evidence: Evidence) -> Finding | None:
     if seen is None or not seen.event.ids or seen.event.lowest_id is None:
         return None
     units = _units(evidence, seen)
+    by_answers = _by_answers(evidence, seen)
+    if by_answers is not None:
+        return by_answers
+    if seen.event.packed:
+        return None
     spare = units is not None and seen.event.highest_id is not None and seen.event.highest_id == units - 2
     clash = _in_both(seen.event)
     if not spare or units is None or (clash is None and not _by_frequency(seen.event)):
@@ -46,6 +55,45 @@ def background_id_clash(evidence: Evidence) -> Finding | None:
         [Remedy("ids.shift", values), Remedy("ids.last-is-background", values)],
         ends=False,
     )
+
+
+def _by_answers(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> Finding | None:
+    """The model has learned the objects of the other ids, and calls those with the id of the background background."""
+    clash, answers, fit = _in_both(seen.event), evidence.last(ev.DetectionAnswersSeen), evidence.fit
+    if clash is None or answers is None or fit is None or answers.event.fit != fit.number:
+        return None
+    units = _units(evidence, seen)
+    values = {"class_id": clash, "objects": seen.event.with_box.get(clash, 0),
+              "empty": seen.event.without_box.get(clash, 0), "units": units, "unused": None}  # fmt: skip
+    if seen.event.packed:
+        found = dict(answers.event.found_by_id)
+        own = found.pop(clash, None)
+        if own is None or not found or own > _FOUND_NOT or min(found.values()) < _FOUND:
+            return None
+        shown = answers.fact("ids.not-found", class_id=clash, found=own, others=min(found.values()))
+    else:
+        event, others = answers.event, _outputs_besides(evidence, seen)
+        as_background = event.answered.get(clash, 0) >= _BACKGROUND * event.wanted.get(clash, 1)
+        # With an output of its own for where an object is, the class of the other places says nothing.
+        if str(event.most_frequent) != clash or not as_background or (event.apart or 0.0) < _FINDS:
+            return None
+        if units is None or units - 1 != seen.event.highest_id or others != [detection.BOX_UNITS]:
+            return None
+        shown = answers.fact(
+            "ids.answered", class_id=clash, answered=event.answered.get(clash, 0), places=event.places
+        )
+    return Finding(
+        Strength.SUPPORTED,
+        Title("background-id-clash", values),
+        facts(seen.fact("ids.of-both", **values), shown),
+        [Remedy("ids.shift", values)],
+        ends=False,
+    )
+
+
+def _outputs_besides(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> list[int | None]:
+    found = {one.event.output: one.event.units for one in evidence.all(ev.OutputSeen)}
+    return [units for name, units in found.items() if name != seen.event.classes]
 
 
 def _units(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> int | None:

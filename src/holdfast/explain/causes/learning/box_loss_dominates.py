@@ -2,11 +2,14 @@
 
 from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.causes.learning.detector_course import LossPart
-from holdfast.explain.readings.numbers import median
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
+from holdfast.explain.readings.numbers import number_of, weighted_median
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 #: Times the class part, over the run and at its end. Chosen: a detector whose box part is ten times the other learns.
 _TIMES, _TIMES_AT_END = 100.0, 30.0
+#: Norm of the gradient of the box head's weights, in that of the class head's, and times at the end that go with it:
+#: the box part may have fallen, and a norm that is clipped still belongs to the boxes.
+_GRADIENTS, _TIMES_WITH_GRADIENTS = 100.0, 5.0
 #: Of the box part, that the total has at least: else the box part has a small weight.
 _IN_TOTAL = 0.5
 #: The total is that of the two parts without weights, up to this.
@@ -31,18 +34,20 @@ def box_loss_dominates(evidence: Evidence) -> Finding | None:
     box, classes = detection.parts(evidence)
     if box is None or classes is None or len(box.values) != len(classes.values) or classes.last < _DONE:
         return None
-    times = _times(box, classes)
+    gradients = _of_heads(evidence)
+    times = _times(box, classes, _TIMES_AT_END if gradients is None else _TIMES_WITH_GRADIENTS)
     learned = detection.classes_learned(evidence, classes)
     if times is None or learned is True:
         return None
-    values = {"box": box.name, "classes": classes.name, "times": median(times)}
-    weigh = {"output": box.stem, "weight": 1 / median(times)}
+    values = {"box": box.name, "classes": classes.name, "times": times}
+    weigh = {"output": box.stem, "weight": 1 / times}
     return Finding(
         Strength.supported_if(learned is False),
         Title("box-loss-dominates", values),
         facts(
             box.fact,
             classes.fact,
+            gradients,
             _accuracy(evidence, classes),
         ),
         [Remedy("loss.scale-boxes"), Remedy("loss.weigh-boxes", weigh)],
@@ -50,18 +55,34 @@ def box_loss_dominates(evidence: Evidence) -> Finding | None:
     )
 
 
-def _times(box: LossPart, classes: LossPart) -> list[float] | None:
-    """By record, how many times the class part the box part has in what is minimised; None if it is not so large."""
-    pairs = [(one, other) for one, other in zip(box.values, classes.values, strict=True) if other > 0]
-    times = [one / other for one, other in pairs]
-    totals = [total for total in box.totals if total is not None]
-    if not times:
+def _of_heads(evidence: Evidence) -> Fact | None:
+    """Gradients of the heads' weights at the end, where the heads are known by their units and one is far larger."""
+    looks, compared = evidence.all(ev.LayersMeasured), detection.class_output(evidence)
+    units = compared.event.units if compared is not None else None
+    if not looks or units is None or units == detection.BOX_UNITS:
         return None
-    if totals and totals[-1] < _IN_TOTAL * box.values[-1]:
+    norms = [
+        [number_of(one.get("norm")) for one in looks[-1].event.gradients if one.get("units") == wide]
+        for wide in (detection.BOX_UNITS, units)
+    ]
+    box, classes = (own[0] if len(own) == 1 else None for own in norms)
+    if box is None or classes is None or box < _GRADIENTS * classes:
+        return None
+    return looks[-1].fact("gradients.of-heads", box=box, classes=classes, step=looks[-1].event.step)
+
+
+def _times(box: LossPart, classes: LossPart, at_end: float) -> float | None:
+    """How many times the class part the box part has in what is minimised, at half of the steps; None if it is not so
+    large."""
+    rows = zip(box.values, classes.values, box.spans, strict=True)
+    known = [(one / other, span) for one, other, span in rows if other > 0]
+    totals = [total for total in box.totals if total is not None]
+    if not known or (totals and totals[-1] < _IN_TOTAL * box.values[-1]):
         return None
     weight = _weight_of_boxes(box, classes)
-    times = [weight * one for one in times]
-    return times if median(times) >= _TIMES and times[-1] >= _TIMES_AT_END else None
+    times = [weight * one for one, _ in known]
+    usual = weighted_median(times, [span for _, span in known])
+    return usual if usual >= _TIMES and times[-1] >= at_end else None
 
 
 def _weight_of_boxes(box: LossPart, classes: LossPart) -> float:

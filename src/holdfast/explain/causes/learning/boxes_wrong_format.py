@@ -99,12 +99,17 @@ def _out_of_reach(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -
     return _finding(
         seen,
         "boxes-wrong-format.pixels",
-        True,
+        bool(compared.event.loss) or _flat(evidence),  # a loss of the user's own may scale what it compares
         Remedy("boxes.divide", values),
         values,
         output,
         *_loss(evidence),
     )
+
+
+def _flat(evidence: Evidence) -> bool:
+    training = course(evidence)
+    return training is not None and abs(training.fell) < _FLAT
 
 
 def _two_scales(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> Finding | None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from holdfast.explain.evidence import Evidence
 
 CROSS_ENTROPIES = BINARY | CATEGORICAL | SPARSE
-_BOX_UNITS = 4
+BOX_UNITS = 4
+_FEWEST_PLACES = 256  # without an object; fewer may be those of images without one
 _BOX_WORDS = re.compile(
     r"(?:^|_)(?:b?box(?:es)?|bb|reg|regress(?:ion|or)?|loc|locali[sz]ation|offsets?|coords?|coordinates|xywh|"
     r"[gcd]?iou|l1|mse|smooth_l1)(?:$|_)"
@@ -43,6 +44,20 @@ def targets(evidence: Evidence) -> Recorded[ev.DetectionTargetsSeen] | None:
     return evidence.last(ev.DetectionTargetsSeen)
 
 
+def without_objects(evidence: Evidence) -> Fact | None:
+    """Targets of many places in which no place has an object, in all batches that were looked at."""
+    seen = targets(evidence)
+    if seen is None or not seen.event.ids or seen.event.box_rows:
+        return None
+    event = seen.event
+    empty = len(event.ids) == 1
+    # One batch may be without an object by chance.
+    many = event.several and event.places >= _FEWEST_PLACES and (event.batches > 1 or event.step == 0)
+    return (
+        seen.fact("places.no-object", places=event.places, batches=event.batches) if empty and many else None
+    )
+
+
 def output(evidence: Evidence, name: str) -> Recorded[ev.OutputSeen] | None:
     """The newest that has this name; the only one, where there is one."""
     newest = _newest(evidence)
@@ -54,16 +69,23 @@ def box_output(evidence: Evidence) -> Recorded[ev.OutputSeen] | None:
     """What is compared with the boxes: by its name, else the only one of four numbers."""
     seen = targets(evidence)
     named = output(evidence, seen.event.boxes) if seen is not None else None
-    return named or _only(
-        [one for one in _newest(evidence) if one.event.units == _BOX_UNITS and not _is_crossed(one)]
-    )
+    if named is not None and not (_of_a_loop(named) and _is_crossed(named)):
+        return named
+    return _only([one for one in _newest(evidence) if one.event.units == BOX_UNITS and not _is_crossed(one)])
 
 
 def class_output(evidence: Evidence) -> Recorded[ev.OutputSeen] | None:
     """What is compared with the classes: by its name, else the only one with a cross-entropy."""
     seen = targets(evidence)
     named = output(evidence, seen.event.classes) if seen is not None else None
-    return named or _only([one for one in _newest(evidence) if _is_crossed(one)])
+    if named is not None and not (_of_a_loop(named) and not _is_crossed(named)):
+        return named
+    return _only([one for one in _newest(evidence) if _is_crossed(one)])
+
+
+def _of_a_loop(one: Recorded[ev.OutputSeen]) -> bool:
+    """Whose outputs have no names of their own."""
+    return one.event.by == "call"
 
 
 def _is_crossed(one: Recorded[ev.OutputSeen]) -> bool:
@@ -85,6 +107,7 @@ class LossPart(NamedTuple):
     name: str
     values: list[float]
     totals: list[float | None]
+    spans: list[float]  # the steps that each record is for: records of a loop are denser at its start
     by_epoch: bool
     source: str
 
@@ -118,12 +141,25 @@ class LossParts(NamedTuple):
 
 def parts(evidence: Evidence) -> LossParts:
     """Of the loss, by what is compared in them, else by their names."""
-    logs, by_epoch, source = _records(evidence)
-    names = [name for name in (logs[-1] if logs else {}) if _is_part(name)]
-    box = [name for name in names if _is_box(evidence, _stem(name))]
-    classes = [name for name in names if name not in box and _is_class(evidence, _stem(name))]
-    made = [_part(logs, found, by_epoch, source) for found in (box, classes)]
-    return LossParts(made[0], made[1])
+    records, known = _records(evidence), terms(evidence)
+    names = [name for name in records.newest if name in known or _is_part(name)]
+    box = [name for name in names if (known[name] if name in known else _is_box(evidence, _stem(name)))]
+    other = [name for name in names if name not in box]
+    classes = [name for name in other if name in known or _is_class(evidence, _stem(name))]
+    return LossParts(_part(records, box), _part(records, classes))
+
+
+def terms(evidence: Evidence) -> dict[str, bool]:
+    """Terms of a loss by what is compared in them: True for boxes, False for classes. Four numbers beside classes are a
+    box, whether or not the targets were seen."""
+    found: dict[str, bool] = {}
+    boxes = any(one.event.term and _is_crossed(one) for one in _newest(evidence))
+    for one in _newest(evidence):
+        if one.event.term and _is_crossed(one):
+            found[one.event.term] = False
+        elif one.event.term and boxes and one.event.units == BOX_UNITS:
+            found.setdefault(one.event.term, True)
+    return found
 
 
 def class_part(evidence: Evidence) -> LossPart | None:
@@ -132,29 +168,59 @@ def class_part(evidence: Evidence) -> LossPart | None:
     if found is not None:
         return found
     seen, alone = targets(evidence), _only(_newest(evidence))
-    logs, by_epoch, source = _records(evidence)
+    records = _records(evidence)
     of_classes = seen is not None and not seen.event.columns and alone is not None
-    return _part(logs, ["loss"], by_epoch, source) if of_classes and logs else None
+    return _part(records, ["loss"]) if of_classes and records.logs else None
 
 
-def _records(evidence: Evidence) -> tuple[list[dict[str, float]], bool, str]:
+class _Records(NamedTuple):
+    """What is known of the loss: at the end of each epoch, else at some steps of a loop."""
+
+    logs: list[dict[str, float]]
+    steps: list[int | None]
+    by_epoch: bool
+    source: str
+
+    @property
+    def newest(self) -> dict[str, float]:
+        return self.logs[-1] if self.logs else {}
+
+
+def _records(evidence: Evidence) -> _Records:
     fit = evidence.fit
     epochs = list(fit.epochs) if fit is not None else []
     if epochs:
-        return [one.event.logs for one in epochs], True, epochs[-1].source
-    steps = [one for one in evidence.all(ev.LossSeen) if len(one.event.logs) > 2]
-    return [one.event.logs for one in steps], False, steps[-1].source if steps else ""
+        return _Records([one.event.logs for one in epochs], [None] * len(epochs), True, epochs[-1].source)
+    seen = [one for one in evidence.all(ev.LossSeen) if len(one.event.logs) > 2]
+    logs = [one.event.logs for one in seen]
+    return _Records(logs, [one.event.step for one in seen], False, seen[-1].source if seen else "")
 
 
-def _part(logs: list[dict[str, float]], names: list[str], by_epoch: bool, source: str) -> LossPart | None:
+def _part(records: _Records, names: list[str]) -> LossPart | None:
     """Of the first name; all of its values are finite."""
     if not names:
         return None
-    read = [(number_of(log.get(names[0])), number_of(log.get("loss"))) for log in logs]
-    known = [(value, total) for value, total in read if value is not None and math.isfinite(value)]
-    if len(known) < _FEWEST_RECORDS:
+    values: list[float] = []
+    totals: list[float | None] = []
+    steps: list[int | None] = []
+    for log, step in zip(records.logs, records.steps, strict=True):
+        value = number_of(log.get(names[0]))
+        if value is not None and math.isfinite(value):
+            values.append(value)
+            totals.append(number_of(log.get("loss")))
+            steps.append(step)
+    if len(values) < _FEWEST_RECORDS:
         return None
-    return LossPart(names[0], [value for value, _ in known], [total for _, total in known], by_epoch, source)
+    return LossPart(names[0], values, totals, _spans(steps), records.by_epoch, records.source)
+
+
+def _spans(steps: list[int | None]) -> list[float]:
+    """Half the way to the record before and to the one after; equal where steps are not known."""
+    known = [step for step in steps if step is not None]
+    if len(known) < len(steps):
+        return [1.0] * len(steps)
+    around = [known[0], *known, known[-1]]
+    return [max(1.0, (after - before) / 2) for before, after in zip(around, around[2:], strict=False)]
 
 
 def _is_part(name: str) -> bool:
@@ -174,7 +240,7 @@ def _is_box(evidence: Evidence, name: str) -> bool:
         return True
     if compared is not None and compared.event.output == name and compared.event.loss in CROSS_ENTROPIES:
         return False
-    four = compared is not None and compared.event.output == name and compared.event.units == _BOX_UNITS
+    four = compared is not None and compared.event.output == name and compared.event.units == BOX_UNITS
     return bool(_BOX_WORDS.search(name.lower())) or four
 
 
@@ -222,13 +288,13 @@ def _by_accuracy(evidence: Evidence) -> bool | None:
 def class_accuracy(evidence: Evidence) -> float | None:
     """In training, at the end, of the output that answers for classes."""
     seen = targets(evidence)
-    logs, _, _ = _records(evidence)
-    if seen is None or not logs:
+    newest = _records(evidence).newest
+    if seen is None or not newest:
         return None
-    named = [name for name in logs[-1] if "acc" in name and not name.startswith("val_")]
+    named = [name for name in newest if "acc" in name and not name.startswith("val_")]
     own = [name for name in named if seen.event.classes and name.startswith(seen.event.classes)]
     several = [name for name in named if not _BOX_WORDS.search(name)]
-    return number_of(logs[-1].get((own or several or [""])[0]))
+    return number_of(newest.get((own or several or [""])[0]))
 
 
 def majority(evidence: Evidence) -> float | None:

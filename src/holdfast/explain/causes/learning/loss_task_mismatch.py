@@ -19,6 +19,8 @@ _OUTSIDE = 0.05
 _FAR_OUTSIDE = 0.5
 #: Different values from which targets are a measurement, not classes. Chosen: above any list of classes with decimals.
 _MANY_VALUES = 30
+#: Units from which as many units as class ids are no coincidence. Chosen.
+_FEWEST_CLASSES = 3
 
 
 @cause(
@@ -43,6 +45,7 @@ def loss_task_mismatch(evidence: Evidence) -> Finding | None:
         or _classes_of_numbers(seen)
         or _differences_of_classes(seen)
         or _differences_of_rows(seen)
+        or _difference_of_one_id(seen)
     )
 
 
@@ -97,6 +100,23 @@ def _differences_of_classes(seen: Compared) -> Finding | None:
         return None
     remedies = (Remedy("loss.use", {"loss": "sparse_categorical_crossentropy"}),)
     return _finding(seen, "loss-task-mismatch.ids", remedies, Strength.ESTABLISHED)
+
+
+def _difference_of_one_id(seen: Compared) -> Finding | None:
+    """One class id for each row is the target of every unit, and there is a unit for each class: each unit learns the
+    number of the class. Its mean falls like any other, so that a course says nothing here."""
+    labels, units = seen.labels, seen.output.units or 0
+    if seen.loss not in DIFFERENCES or labels is None or not seen.is_class_id or units < _FEWEST_CLASSES:
+        return None
+    ids = {int(one) for one in labels.classes}
+    if (
+        labels.class_count != units
+        or ids != set(range(units))
+        or seen.output.activation not in ("linear", "relu")
+    ):
+        return None
+    remedies = (Remedy("loss.use", {"loss": "sparse_categorical_crossentropy"}),)
+    return _finding(seen, "loss-task-mismatch.ids", remedies, Strength.SUPPORTED)
 
 
 def _differences_of_rows(seen: Compared) -> Finding | None:

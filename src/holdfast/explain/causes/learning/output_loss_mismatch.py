@@ -161,7 +161,15 @@ def _sigmoid_for_exclusive(seen: Compared) -> Finding | None:
     remedy = Remedy(
         "output.activation", {"layer": seen.output.layer, "units": units, "activation": "softmax"}
     )
-    return _finding(seen, "output-loss-mismatch.sigmoid-for-exclusive", remedy, against=facts(behind or None))
+    # Nothing divides by the sum: all units at 1 is the best answer, and the loss goes to 0 without an answer.
+    strength = Strength.SUPPORTED if seen.output.written_out else None
+    return _finding(
+        seen,
+        "output-loss-mismatch.sigmoid-for-exclusive",
+        remedy,
+        strength=strength,
+        against=facts(behind or None),
+    )
 
 
 def _softmax_with_binary(seen: Compared) -> Finding | None:

@@ -9,7 +9,7 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 _REGROUPING = {"unbatch", "window", "zip"}
 
 
-@cause("batched-twice", specialises=("script-error",))
+@cause("batched-twice", specialises=("script-error", "shapes-broadcast"))
 def batched_twice(evidence: Evidence) -> Finding | None:
     data, ended = evidence.data(), memory_end(evidence)
     batches = [node for node in evidence.nodes if node.op == "batch"]
@@ -17,7 +17,9 @@ def batched_twice(evidence: Evidence) -> Finding | None:
         return None
     rank = next((len(shape) for shape in element_shapes(data.event)), None)
     wanted = _rank(evidence.seen(ev.ModelSeen).input_shape)
-    mismatch = wanted is not None and rank == wanted + 1
+    validated = _rank_of_validation(evidence)
+    unlike_validation = validated is not None and rank == validated + 1
+    mismatch = unlike_validation or (wanted is not None and rank == wanted + 1)
     if wanted is not None and rank is not None and not mismatch:  # clips of frames in a batch
         return None
     error = evidence.error if evidence.error is not None and evidence.error.left != "callback" else None
@@ -25,12 +27,23 @@ def batched_twice(evidence: Evidence) -> Finding | None:
         return None
     sizes = [node.settings.get("batch_size", "?") for node in batches]
     facts = [data.fact("pipeline.batches", sizes=sizes, where=[node.where for node in batches])]
-    facts += [data.fact("pipeline.rank", rank=rank, model_rank=wanted)] if rank is not None else []
+    if unlike_validation:  # a model that is built by its first batch takes what that has
+        facts.append(data.fact("pipeline.rank-of-validation", rank=rank, validation_rank=validated))
+    elif rank is not None:
+        facts.append(data.fact("pipeline.rank", rank=rank, model_rank=wanted))
     if error is not None:
         facts.append(Fact("error.quoted", {"text": clipped(f"{error.type}: {error.message}")}, error.source))
     strength = Strength.established_if(mismatch)
     remedies = [Remedy("pipeline.batch-once", {"size": sizes[-1]})]
     return Finding(strength, Title("batched-twice", {"sizes": sizes}), facts, remedies, led_to=ended.cause)
+
+
+def _rank_of_validation(evidence: Evidence) -> int | None:
+    """Dimensions of a batch of the same fit's validation, where that is batched once at most."""
+    data = evidence.data("validation")
+    if data is None or sum(node.get("op") == "batch" for node in data.event.nodes) > 1:
+        return None
+    return next((len(shape) for shape in element_shapes(data.event)), None)
 
 
 def _rank(shape: object) -> int | None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.explain.pass_without_steps import was_stuck
 from holdfast.explain.readings.end import end_seen
 from holdfast.explain.readings.limits import rlimit
 from holdfast.explain.readings.memory import at_the_end, near_the_limit, oom_kills
@@ -38,7 +39,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
         title, remedies = Title("killed-from-outside.training-left", left[0]), _END_WHAT_IS_LEFT
     facts += [Fact("process.left-running", values, evidence.exit_source) for values in left[:2]]
     strength, against = _strength(evidence), () if counted else [oom_kills(evidence)]
-    return Finding(strength, title, facts, remedies, against=against, ends=not evidence.is_stalled)
+    return Finding(strength, title, facts, remedies, against=against, ends=not was_stuck(evidence))
 
 
 def _out_of_cpu_time(*facts: Fact) -> Finding:
@@ -47,7 +48,7 @@ def _out_of_cpu_time(*facts: Fact) -> Finding:
 
 
 def _strength(evidence: Evidence) -> Strength:
-    if evidence.is_stalled:
+    if was_stuck(evidence):
         return Strength.POSSIBLE
     near = near_the_limit(evidence)
     if evidence.oom_kills == 0:

@@ -1,6 +1,6 @@
 """Something keeps a little more at every step."""
 
-from holdfast.explain.causes.memory.ran_out import ran_out
+from holdfast.explain.causes.memory.ran_out import explains_growth, ran_out
 from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE, EXPLAINS_GROWTH, PART_OF_GROWTH
 from holdfast.explain.readings.growth import WHILE_FILLING, GrowthShape
 from holdfast.explain.readings.memory import Kept, MemoryEnd, grew, growth_values, kept_by_objects, memory_end
@@ -34,19 +34,15 @@ def memory_leak(evidence: Evidence) -> Finding | RuledOut | None:
     kept_bytes, total = kept.bytes if kept is not None else 0, max(1, growth.total.bytes)
     if growth.when == GrowthShape.NONE and kept_bytes < _MUCH_OF_PEAK * max(1, growth.peak_bytes):
         return None
-    named = kept if kept_bytes * _steps_since(evidence) > EXPLAINS_GROWTH * total else None
+    named = kept if explains_growth(evidence, kept) else None
+    if named is not None and named.limit is not None:
+        return RuledOut("memory-leak.bounded", {"name": named.name, "limit": named.limit}, named.source)
     facts, strength = [grew(evidence)], _strength(evidence, named)
     facts += [kept.fact] if kept is not None and kept_bytes > PART_OF_GROWTH * total else []
     rivals = [node for node in evidence.nodes if node.op in ("cache", "shuffle")]
     against = [Fact("pipeline.fills-in-first-epoch", {"op": one.op}, one.source) for one in rivals[:1]]
     against = against if strength == Strength.POSSIBLE else []
     return ran_out(evidence, strength, _title(evidence, named), facts, _remedies(named), against=against)
-
-
-def _steps_since(evidence: Evidence) -> float:
-    """How many times more steps were done at the end than when containers were last measured."""
-    measured = evidence.seen(ev.HoldingsSeen).step
-    return max(1.0, (evidence.step or 0) / measured) if measured else 1.0
 
 
 def _strength(evidence: Evidence, named: Kept | None) -> Strength:

@@ -1,9 +1,16 @@
 """A prefetch or loader queue holds more batches than memory allows."""
 
-from holdfast.explain.causes.memory.ran_out import ran_out, takes_most
+from holdfast.explain.causes.memory.ran_out import explains_growth, ran_out, takes_most
 from holdfast.explain.causes.memory.thresholds import DEEP_QUEUE
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, growth_seen, memory_end, share_of_limit
+from holdfast.explain.readings.memory import (
+    Kept,
+    MemoryEnd,
+    growth_seen,
+    kept_by_objects,
+    memory_end,
+    share_of_limit,
+)
 from holdfast.explain.readings.pipeline import PipelineNode, holders, largest
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause
 
@@ -17,10 +24,13 @@ _FULL_LONG_AGO = 5
 
 @cause("prefetch-too-deep", specialises=("memory-leak",))
 def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
-    queue = _queue(evidence)
+    if memory_end(evidence) is MemoryEnd.NO or evidence.growth.when in _ELSEWHERE:
+        return None
+    kept, queue = kept_by_objects(evidence), _queue(evidence)
+    if kept is not None and kept.is_queue and explains_growth(evidence, kept):
+        return _of_the_script(evidence, kept)
     depth = (queue.buffer_size or 0) if queue is not None else 0
-    elsewhere = memory_end(evidence) is MemoryEnd.NO or evidence.growth.when in _ELSEWHERE
-    if elsewhere or queue is None or depth < DEEP_QUEUE:
+    if queue is None or depth < DEEP_QUEUE:
         return None
     held = queue.holds_bytes()
     share = share_of_limit(evidence, held)
@@ -33,6 +43,16 @@ def prefetch_too_deep(evidence: Evidence) -> Finding | RuledOut | None:
     title = Title("prefetch-too-deep", {"batches": depth, "full_bytes": held})
     facts = [queue.fact, *growth_seen(evidence)]
     return ran_out(evidence, strength, title, facts, [Remedy("prefetch.two-batches")], against=against)
+
+
+def _of_the_script(evidence: Evidence, kept: Kept) -> Finding | None:
+    """A queue between threads. One that nothing is taken out of is no queue of batches, but a leak."""
+    if kept.limit is None and not kept.is_emptied:
+        return None
+    values = {"name": kept.name, "limit": kept.limit, "full_bytes": kept.full_bytes}
+    facts = [kept.fact, *growth_seen(evidence)]
+    remedy = Remedy("queue.smaller", {"name": kept.name, "limit": kept.limit})
+    return ran_out(evidence, Strength.ESTABLISHED, Title("prefetch-too-deep.queue", values), facts, [remedy])
 
 
 def _strength(evidence: Evidence, held: int | None) -> Strength:

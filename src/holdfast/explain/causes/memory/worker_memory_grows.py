@@ -2,7 +2,7 @@
 
 from holdfast.explain.causes.memory.ran_out import ran_out
 from holdfast.explain.readings.growth import GrowthShape
-from holdfast.explain.readings.memory import MemoryEnd, memory_end
+from holdfast.explain.readings.memory import MemoryEnd, memory_end, only_waits
 from holdfast.explain.readings.workers import workers_started
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause
 
@@ -17,7 +17,7 @@ _ALONE = 0.25
 @cause("worker-memory-grows", specialises=("memory-leak",))
 def worker_memory_grows(evidence: Evidence) -> Finding | None:
     growth, gains = evidence.growth, evidence.growth.worker_gains
-    if memory_end(evidence) is MemoryEnd.NO or not gains:
+    if memory_end(evidence) is MemoryEnd.NO or not gains or only_waits(evidence):
         return None
     in_workers, parent = growth.when == GrowthShape.IN_WORKERS, max(0, growth.total.bytes)
     if not in_workers and growth.workers.bytes < max(parent, _WORTH_BLAMING_BYTES):

@@ -69,7 +69,7 @@ def _until_it_broke(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen], loss
     )
 
 
-def _still_finite(evidence: Evidence) -> Finding | None:
+def _still_finite(evidence: Evidence) -> Finding | RuledOut | None:
     """It grew to a size from which no training comes back, and the run ended before it broke."""
     losses = [(step, loss, source) for step, loss, source in evidence.losses if math.isfinite(loss)]
     if huge := _huge_from_the_start(evidence, losses):

@@ -5,6 +5,7 @@ import math
 from holdfast.explain.causes.numerics import thresholds
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.weights import moved
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-dead-units", {}, "guess"))
@@ -12,7 +13,12 @@ _TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-d
 
 @cause("loss-not-falling")
 def loss_not_falling(evidence: Evidence) -> Finding | None:
-    by_weights = _never_applied(evidence) or _without_gradients(evidence) or _unchanged(evidence)
+    by_weights = (
+        _never_applied(evidence)
+        or _without_gradients(evidence)
+        or _unchanged(evidence)
+        or _returned(evidence)
+    )
     if by_weights is not None:
         return by_weights
     # Folds and trials: each has a curve of its own, and the last one counts.
@@ -76,7 +82,12 @@ def _at_constant(evidence: Evidence) -> Finding | None:
             training.accuracy_fact,
             depends
             and measured
-            and measured.fact("labels.alike-in-similar-rows", **ev.payload(measured.event)),
+            and measured.fact(
+                "labels.of-images-left-out"
+                if measured.event.of == "images"
+                else "labels.alike-in-similar-rows",
+                **ev.payload(measured.event),
+            ),
         ),
         _TRY,
         against=[Fact("loss-not-falling.not-found")],
@@ -139,6 +150,26 @@ def _without_gradients(evidence: Evidence) -> Finding | None:
         Title("loss-not-falling.without-gradient", values),
         [seen.fact("optimizer.steps-without-gradient", **values), seen.fact(kind, **values)],
         [Remedy(remedy)],
+        ends=False,
+    )
+
+
+def _returned(evidence: Evidence) -> Finding | None:
+    """A jitted step computes gradients, and returns the weights that it was given."""
+    seen, moves = evidence.first(ev.WeightsLeftAlone), moved(evidence, "start")
+    if seen is None or not seen.event.returned or not moves:
+        return None
+    steps = moves[-1].event.step
+    if steps < thresholds.FEWEST_STEPS or any(
+        it.get("change") for one in moves for it in one.event.variables
+    ):
+        return None
+    values = {"steps": steps, "where": seen.event.where}
+    return Finding(
+        Strength.SUPPORTED,
+        Title("loss-not-falling.returned-as-given", values),
+        (seen.fact("step.returns-weights", **values), moves[-1].fact("weights.none-changed", steps=steps)),
+        [Remedy("updates.apply")],
         ends=False,
     )
 

@@ -8,6 +8,7 @@ from holdfast.explain.readings.numerics import (
     became_non_finite,
     non_finite,
     steps_before,
+    stopped_itself,
     weights_finite_before,
 )
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
@@ -67,4 +68,5 @@ def _printed(evidence: Evidence) -> Finding | None:
 def _finding(evidence: Evidence, title: Title, seen: list[Fact], against: Fact) -> Finding:
     find = Remedy("nan.find-operation", {"backend": evidence.backend})
     remedies = (find, Remedy("nan.try-rate-zero", safety="guess"))
-    return Finding(Strength.SUPPORTED, title, seen, remedies, against=[against], ends=False)
+    noticed = "stopped-on-nan" if stopped_itself(evidence) else None
+    return Finding(Strength.SUPPORTED, title, seen, remedies, against=[against], led_to=noticed, ends=False)

@@ -40,6 +40,8 @@ SAME_LOSS_TIMES, SAME_LOSS_OVER_STEPS, SAME_LOSS_UNTIL, DISTINCT_LOSSES = 4, 100
 
 #: Share of the weights that a step replaces: about a thousandth trains, and from a tenth on what was learned is lost.
 LEAP = 0.1
+#: Steps below which it may still be on its way. Chosen.
+STEPS_TO_SETTLE = 100
 #: Times the first loss, or that of a constant answer, that a spike reaches, and above which it then stays.
 SPIKED, ABOVE_CONSTANT = 10.0, 1.05
 

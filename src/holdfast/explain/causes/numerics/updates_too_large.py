@@ -4,11 +4,17 @@ import math
 
 from holdfast.explain.causes.numerics import thresholds
 from holdfast.explain.readings.course import Course
-from holdfast.explain.readings.weights import highest_rate, moved, not_learned, update_ratio
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, facts
+from holdfast.explain.readings.weights import (
+    highest_rate,
+    moved,
+    not_learned,
+    pressed_to_nothing,
+    update_ratio,
+)
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, facts
 
 
-def updates_too_large(evidence: Evidence) -> Finding | None:
+def updates_too_large(evidence: Evidence) -> Finding | RuledOut | None:
     """Only of a training that has learned nothing: large steps that learn are no fault."""
     training = not_learned(evidence)
     if training is None or training.learned is None:
@@ -39,19 +45,30 @@ def _spike(evidence: Evidence, training: Course) -> Finding | None:
     )
 
 
-def _leaps(evidence: Evidence, training: Course) -> Finding | None:
-    """Each step replaces a good part of the weights."""
+def _leaps(evidence: Evidence, training: Course) -> Finding | RuledOut | None:
+    """Each step replaces a good part of the weights. Where nothing is left of them in the end, the steps were no leaps
+    along a gradient: these lead to other weights."""
     large, rate = _large(evidence), highest_rate(evidence)
     if large is None:
         return None
+    if (left := pressed_to_nothing(evidence)) is not None:
+        last = moved(evidence, "start")[-1]
+        return RuledOut("learning-rate-too-high.weights-vanish", {"shrunk": left}, last.source)
     return Finding(
-        Strength.SUPPORTED,
+        Strength.supported_if(_settled(training)),
         Title("learning-rate-too-high.updates", {"ratio": large.values["ratio"], "learning_rate": rate}),
         facts(large, learning_rate(rate, large.source), training.fact, training.accuracy_fact),
         remedies(rate),
         led_to="loss-not-falling",
         ends=False,
     )
+
+
+def _settled(training: Course) -> bool:
+    """Not below the answer that ignores the inputs, after enough steps: a healthy training of some dozen steps has come
+    down to there, and its first steps were large because the weights were small."""
+    below = training.constant is not None and training.last < training.constant
+    return training.steps >= thresholds.STEPS_TO_SETTLE and not below
 
 
 def _large(evidence: Evidence) -> Fact | None:
@@ -64,7 +81,8 @@ def _large(evidence: Evidence) -> Fact | None:
 
 
 def remedies(rate: float | None) -> tuple[Remedy, Remedy]:
-    lower = {"learning_rate": rate / 10 if rate else None}
+    """A tenth; where that is still above what is in use, a tenth of the highest."""
+    lower = {"learning_rate": min(rate, thresholds.HIGHEST_LEARNING_RATE) / 10 if rate else None}
     return Remedy("learning-rate.lower", lower), Remedy("gradients.clip")
 
 

@@ -24,6 +24,12 @@ def deadlock(evidence: Evidence) -> Finding | None:
         title = Title("deadlock.pool", {"where": pool[0].thread.where})
         remedies = [Remedy("pool.separate-inner-tasks")]
         return Finding(Strength.SUPPORTED, title, _facts(stacks, pool), remedies)
+    if queued := _at_full_queues(stacks, own):
+        places = [f"{one.thread.users.file}:{one.thread.users.line}" for one in queued if one.thread.users]
+        remedies = [Remedy("queue.no-circle"), Remedy("lock.timeout")]
+        return Finding(
+            Strength.SUPPORTED, Title("deadlock.queues", {"places": places}), _facts(stacks, queued), remedies
+        )
     waiting = [one for one in own if one.thread.on_lock and one.thread.still and _on_a_lock(one.thread)]
     if len(waiting) < 2 or _one_lock(waiting):
         return _never_released(evidence, stacks, waiting)
@@ -55,6 +61,23 @@ def _pool_of_waiters(stacks: StackReading, own: list[StalledThread]) -> list[Sta
     waiters = [one for one in still if one.thread.within("futures/_base.py")]
     elsewhere = bool(stacks.others)  # the results may be those of a pool of processes
     return waiters if len(waiters) == len(pool) and not elsewhere else []
+
+
+def _at_full_queues(stacks: StackReading, own: list[StalledThread]) -> list[StalledThread]:
+    """All threads with code of the user's own wait at queues, and one of them at a full one: who would empty it waits
+    too. A reader in another process would not be seen."""
+    queued = [one for one in own if one.thread.still and _at_queue(one.thread)]
+    full = [one for one in queued if _at_queue(one.thread) == "put"]
+    if len(queued) < 2 or len(queued) < len(own) or not full or stacks.others:
+        return []
+    return [*full, *(one for one in queued if one not in full)]
+
+
+def _at_queue(thread: ThreadState) -> str:
+    """put | get of a queue between threads; "" elsewhere."""
+    inner = [frame for frame in thread.below_users if frame.file.endswith("/queue.py")]
+    names = [frame.function.rpartition(".")[2] for frame in inner]
+    return names[-1] if names and names[-1] in ("put", "get") else ""
 
 
 def _on_a_lock(thread: ThreadState) -> bool:

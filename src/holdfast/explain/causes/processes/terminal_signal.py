@@ -1,6 +1,7 @@
 """The terminal ended it: Ctrl-C, or the window was closed."""
 
 from holdfast.explain.outcome import did_all, fell_short
+from holdfast.explain.pass_without_steps import was_stuck
 from holdfast.explain.readings import end
 from holdfast.explain.readings.error import user_line
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
@@ -35,12 +36,15 @@ def terminal_signal(evidence: Evidence) -> Finding | None:
         facts += [Fact("error.interrupt", {}, evidence.error.source), *user_line(evidence)]
     seen = [one.event.signal for one in received[-1:]] + ([caught.event.signal] if caught else [])
     strength = Strength.SUPPORTED if inferred else Strength.ESTABLISHED
+    if evidence.beside and interrupted:
+        remedies = [Remedy("cell.keep-checkpoints")]
+        return Finding(strength, Title("terminal-signal.cell"), because=facts, remedies=remedies)
     return Finding(
-        Strength.POSSIBLE if evidence.is_stalled else strength,
+        Strength.POSSIBLE if was_stuck(evidence) else strength,
         Title("terminal-signal", {"signal": by_signal or next(iter(seen), "SIGINT")}),
         because=facts,
         remedies=[Remedy("terminal.start-without"), Remedy("terminal.use-another", safety="guess")],
-        ends=not evidence.is_stalled,
+        ends=not was_stuck(evidence),
     )
 
 

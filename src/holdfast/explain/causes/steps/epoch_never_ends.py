@@ -1,19 +1,17 @@
 """The dataset repeats forever, and the length of an epoch is not given."""
 
+from holdfast.explain.readings.end import ended_by_hand
 from holdfast.explain.readings.fits import Fit
 from holdfast.explain.readings.pipeline import INFINITE, UNKNOWN_LENGTH, from_generator
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev
 
 #: Batches after which an epoch of unknown length is long enough to be shown. Chosen; it is only possible then.
 _LONG_EPOCH = 500
-_BY_HAND = ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP")
 
 
 @cause("epoch-never-ends")
 def epoch_never_ends(evidence: Evidence) -> Finding | None:
-    interrupted = evidence.error is not None and evidence.error.type == "KeyboardInterrupt"
-    by_hand = evidence.exit_signal in _BY_HAND or evidence.ended is None or interrupted
-    if not by_hand or evidence.oom_ended:
+    if not ended_by_hand(evidence) or evidence.oom_ended:
         return None
     return _open_loop(evidence) or (_own_loop(evidence) if evidence.fit is None else _first_epoch(evidence))
 
@@ -63,9 +61,13 @@ def _endless_generator(data: ev.DatasetSeen) -> str:
 
 def _own_loop(evidence: Evidence) -> Finding | None:
     """A loop over an infinite dataset, without a break in its source, inside another loop that it never returns to."""
-    loop, data = evidence.first(ev.DataOnlyLoopSeen), evidence.data()
+    loops, data = evidence.all(ev.DataOnlyLoopSeen), evidence.data()
+    loop = next((one for one in loops if one.event.role == "train"), None)
     if loop is None or data is None or data.event.cardinality != INFINITE or (evidence.step or 0) < 2:
         return None
+    newest = evidence.samples[-1][1] if evidence.samples else None
+    if newest is not None and newest.test_batches and not newest.train_batches:
+        return None  # another pass is under way, so that this loop was left
     where = loop.event.where
     return Finding(
         Strength.SUPPORTED,

@@ -9,7 +9,7 @@ _LOCKED = ErrorText(
     r"cache lockfile.*already exists|AlreadyExistsError.*lockfile|[Ll]ock ?file .*(exists|stale)|"
     r"There appears to be a concurrent caching iterator"
 )
-_FILE = re.compile(r"([\w./~+-]+\.lockfile)")
+_FILE = re.compile(r"(?<![\w./~+-])([\w./~+-]+\.lockfile)")
 
 
 @cause("cache-lock-stale", specialises=("script-error",))

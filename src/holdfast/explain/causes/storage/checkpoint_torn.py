@@ -2,7 +2,9 @@
 
 import re
 
-from holdfast.explain.readings.error import ErrorText, file_named, is_there
+from holdfast.explain.cut_off_file import CutOffFile, cut_off_file, data_file_named
+from holdfast.explain.readings.error import ErrorText, file_named, is_there, user_line
+from holdfast.explain.readings.output import clipped
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _CORRUPT = ErrorText(
@@ -24,7 +26,10 @@ _MODEL_FRAMES = re.compile(r"keras|load_model|load_weights|restore|checkpoint|sa
 @cause("checkpoint-torn", specialises=("script-error",))
 def checkpoint_torn(evidence: Evidence) -> Finding | None:
     quote = _CORRUPT.match(evidence)
-    if quote is None:
+    torn = cut_off_file(evidence)
+    if torn is not None:
+        return _by_its_end(evidence, torn)
+    if quote is None or data_file_named(evidence) is not None:
         return None
     text, frames = quote.whole, " ".join(evidence.error.frames if evidence.error is not None else ())
     file = file_named(text.replace("`.keras`", ""), _ENDINGS)
@@ -47,6 +52,30 @@ def checkpoint_torn(evidence: Evidence) -> Finding | None:
         because=[*quote.facts, *facts],
         against=() if _LOADING.search(text + frames) else [Fact("error.not-in-loading", {}, quote.source)],
         remedies=[Remedy("checkpoint.use-the-one-before"), Remedy("checkpoint.keep-two")],
+    )
+
+
+def _by_its_end(evidence: Evidence, torn: CutOffFile) -> Finding | None:
+    """The words of the error are those of whatever met the end first; the file itself says that it is not whole."""
+    if torn.sure and not torn.of_model:
+        return None
+    if not torn.of_model:
+        remedies = [Remedy("checkpoint.use-the-one-before")]
+        return Finding(
+            Strength.POSSIBLE, Title("checkpoint-torn.perhaps", {"file": torn.path}), torn.facts, remedies
+        )
+    error = evidence.error
+    said = (
+        [Fact("error.quoted", {"text": clipped(f"{error.type}: {error.message}")}, error.source)]
+        if error
+        else []
+    )
+    before = [Remedy("checkpoint.use-the-one-before")] if torn.sure else []
+    return Finding(
+        Strength.established_if(torn.sure),
+        Title("checkpoint-torn.cut-off" if torn.sure else "checkpoint-torn.open", {"file": torn.path}),
+        because=[*said, *user_line(evidence), *torn.facts],
+        remedies=[Remedy("file.write-again"), *before, Remedy("file.write-and-rename")],
     )
 
 

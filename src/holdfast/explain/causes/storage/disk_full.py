@@ -14,6 +14,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILE_SIZE_LIMIT = re.compile(r"File too large|rrno ?=? ?27\b")
 #: Words that nothing but a full disk explains; "requested and written" and "tempstate" are weaker.
 _CERTAIN = re.compile(r"2[78]|No space|quota|too large")
+#: The text of an exception, and no sentence of the script's own.
+_FROM_SYSTEM = re.compile(r"[Ee]rrno \d+|OSError|IOError|: '[^']+'$")
 _PATHS = (r"(?:name|filename) ?= ?'([^']+)'", r"No space left on device[^'\n]*'([^']+)'")
 #: A disk with less free space than this is shown as full. Chosen: it separates the full disks of the test programs
 #: (a file system of 2 MiB) from small disks that are in order; no measurement on real runs is behind it.
@@ -63,8 +65,11 @@ def _printed(evidence: Evidence) -> Finding | None:
     if line is None or evidence.all(ev.SaveDone) or "/dev/shm" in line.text:
         return None
     limit = re.search(r"27\b|too large", line.text) is not None
-    facts = [line.fact, *low_disks(evidence, _LOW_DISK_BYTES)]
-    return _finding(evidence, Strength.SUPPORTED, facts, file_named(line.text), limit=limit, caught=True)
+    low = low_disks(evidence, _LOW_DISK_BYTES)
+    facts = [line.fact, *low]
+    # The words alone may be the script's own message about something it has dealt with.
+    strength = Strength.supported_if(bool(low) or _FROM_SYSTEM.search(line.text) is not None)
+    return _finding(evidence, strength, facts, file_named(line.text), limit=limit, caught=True)
 
 
 def _failed_save(evidence: Evidence) -> Recorded[ev.SaveFailed] | None:

@@ -11,7 +11,7 @@ _LOCKED = ErrorText(
     r"Resource temporarily unavailable.*(file|h5|lock)|database is locked"
 )
 _THREADS = r"fork|pthread|thread"  # too many of them are refused with the same words
-_WAITS = re.compile(r"(?:flock|fcntl)\b.*?\((?P<file>[^)]*)\)")
+_WAITS = re.compile(r"(?:flock|fcntl)\b[^(]*\((?P<file>[^()]*)\)")
 _WAITS_IN_KERNEL = re.compile(r"locks_lock_inode_wait|flock_lock|posix_lock|fcntl_setlk|nlmclnt")
 _ENDINGS = r"h5|hdf5|keras|db|sqlite3?"
 

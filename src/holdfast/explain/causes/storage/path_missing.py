@@ -5,18 +5,19 @@ import os
 import re
 
 from holdfast.explain.readings.error import ErrorText, Quote, Raised, is_there, user_line
+from holdfast.explain.readings.files import never_written_fact
 from holdfast.explain.readings.stacks import stalled_thread
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _NOT_FOUND = ErrorText(
-    r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:.*(file|[Dd]irectory|path|/)|"
+    r"FileNotFoundError|No such file or directory|\[Errno 2\]|NotFoundError:[^\n]*?(file|[Dd]irectory|path|/)|"
     r"No files matched pattern|can't open file '([^']+)'|File system scheme '\w+' not implemented|"
     r"NotADirectoryError|SavedModel file does not exist|not found: filepath=|bucket.*(does not exist|not found)|"
     # What programs say themselves, when a path follows or leads.
     r"(?i:(?:did not|could not|couldn't|cannot|can't|unable to|failed to) (?:find|locate) [^'\"/]{0,60}"
     r"\b(?:files?|images?|folders?|director(?:y|ies)|paths?|checkpoints?)\b[^'\"/]{0,60}['\"][^'\"]*/)|"
     r"(?i:\bno (?:\w+ ){0,2}files? (?:(?:were|was) )?(?:found|match)[^'\"/]{0,60}['\"]?[^'\"\s]*/)|"
-    r"(?i:['\"/][^'\"\s]*/[^'\"\s]*['\"]? (?:does not|doesn't) exist)"
+    r"(?i:['\"/][^'\"\s/]*/[^'\"\s]{0,400}['\"]? (?:does not|doesn't) exist)"
 )
 #: A library that is not installed, or a file that is there and may not be read.
 _OTHER_CAUSES = r"libcu|libnv|cudart|\.so\b|No module named|Permission denied"
@@ -31,12 +32,11 @@ _PATHS = (
     r"No files matched pattern: (\S+)",
     r"filepath=([^\s,]+)",
     r"SavedModel file does not exist at:? ([^\s{]+)",
-    r"(\S+); No such file",
-    r"NotFoundError:.*?([\w./~-]*/[\w./~*-]+)",
+    r"(?<!\S)(\S+); No such file",
+    r"NotFoundError:.*?(?<![\w./~-])([\w./~-]*/[\w./~*-]+)",
     r"File system scheme '(\w+)'",
     r"['\"]([^'\"]*/[^'\"]+)['\"]",
 )
-_CHECK_RECIPE = Remedy("recipe.check", safety="automatic")
 
 
 @cause("path-missing", specialises=("script-error", "callback-raised", "dataset-empty"))
@@ -48,7 +48,7 @@ def path_missing(evidence: Evidence) -> Finding | None:
     if waits is not None and waits.trains:
         facts = [*(quote.facts if quote is not None else user_line(evidence))]
         facts.append(Fact("checkpoint.awaited", {}, waits.reading.source))
-        remedies = [Remedy("path.check", {"path": _path(_text(evidence, quote))}), _CHECK_RECIPE]
+        remedies = [Remedy("path.check", {"path": _path(_text(evidence, quote))})]
         return Finding(Strength.ESTABLISHED, Title("path-missing.checkpoint"), facts, remedies)
     if error is not None and error.type == "KeyError" and any(map(_ENVIRON.search, error.frames)):
         return _variable(evidence, error, quote)
@@ -61,7 +61,7 @@ def _named(evidence: Evidence, quote: Quote) -> Finding | None:
     path = _path(text)
     if "filepath=" in text and is_there(evidence, path):
         return None  # Keras says the same of a file that is there and corrupt
-    remedies = [Remedy("path.check", {"path": path}), _CHECK_RECIPE]
+    remedies = [Remedy("path.check", {"path": path})]
     if "scheme" in text and "not implemented" in text:
         title = Title("path-missing.scheme", {"scheme": path})
     elif folder := _folder_to_write_to(evidence, path):
@@ -69,7 +69,8 @@ def _named(evidence: Evidence, quote: Quote) -> Finding | None:
         remedies = [Remedy("folder.make", {"folder": folder}), Remedy("folder.find-what-removed-it")]
     else:
         title = Title("path-missing", {"path": path})
-    facts = [*quote.facts]
+    written = never_written_fact(evidence)
+    facts = [*quote.facts, *([written] if written is not None else [])]
     if re.search(r"(^|/)None/", path):
         facts.append(Fact("path.holds-none", {}, quote.source if evidence.error is not None else ""))
     strength = Strength.established_if(evidence.error is not None or quote.says("can't open file"))
@@ -83,7 +84,7 @@ def _variable(evidence: Evidence, error: Raised, quote: Quote | None) -> Finding
     name = {"name": error.message.strip("'\"")}
     facts = [Fact("error.quoted", {"text": f"KeyError: {error.message}"}, error.source)]
     facts += quote.facts if quote is not None else user_line(evidence)
-    remedies = [Remedy("variable.set", name), _CHECK_RECIPE]
+    remedies = [Remedy("variable.set", name)]
     return Finding(Strength.ESTABLISHED, Title("path-missing.variable", name), facts, remedies)
 
 
@@ -100,7 +101,9 @@ def _text(evidence: Evidence, quote: Quote | None) -> str:
 
 
 def _path(text: str) -> str:
-    text = re.sub(r"\{\{.*?\}\}", "", text)  # TensorFlow names the node first, and a device looks like a path
+    text = re.sub(
+        r"\{\{[^{}]*\}\}", "", text
+    )  # TensorFlow names the node first, and a device looks like a path
     for pattern in _PATHS:
         if found := re.search(pattern, text):
             return found[1].rstrip(".")

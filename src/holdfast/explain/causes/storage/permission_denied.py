@@ -14,7 +14,7 @@ _DENIED = ErrorText(
 )
 _PATH = re.compile(
     r"(?:denied|system|Errno 13\][^'\"]*): b?['\"]([^'\"]+)|name ?= ?'([^']+)'|"
-    r"([\w./~-]*/[\w./~-]+); ?Permission denied"
+    r"(?<![\w./~-])(?=[\w.~-]*/)([\w./~-]+); ?Permission denied"
 )
 
 

@@ -1,5 +1,7 @@
 """Layers follow one another without a non-linearity between them: together they are one linear layer."""
 
+import math
+
 from holdfast.explain.causes.weights import thresholds
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.weights import WEIGHTED, layers
@@ -38,7 +40,9 @@ def no_hidden_activation(evidence: Evidence) -> Finding | None:
     }
     # A linear model can give the constant answer: what keeps the loss far above that is something else.
     beyond = training.constant is not None and training.last > thresholds.ABOVE_CONSTANT * training.constant
-    certain = whole and (training.learned is False or stuck) and not beyond
+    # A loss that broke says nothing of what such a model could have learned.
+    broke = not math.isfinite(training.last) or bool(evidence.all(ev.NonFiniteSeen))
+    certain = whole and (training.learned is False or stuck) and not beyond and not broke
     return Finding(
         Strength.SUPPORTED if certain else Strength.POSSIBLE,
         Title("no-hidden-activation", values),

@@ -10,6 +10,7 @@ from holdfast.explain.readings.weights import (
     looked_at,
     moved,
     not_learned,
+    pressed_to_nothing,
 )
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
 
@@ -20,7 +21,7 @@ def regularisation_too_strong(evidence: Evidence) -> Finding | None:
     if course is None:
         return None
     if look is None or look.event.penalty is None or not look.event.loss:
-        return _by_weights(evidence, course)
+        return _by_weights(evidence, course) or _pressed_to_nothing(evidence, course)
     share = look.event.penalty / abs(look.event.loss)
     shrunk = _shrunk(evidence)
     same = constant_answers(evidence)
@@ -67,6 +68,24 @@ def _by_weights(evidence: Evidence, course: Course) -> Finding | None:
             course.fact,
         ),
         [Remedy("regulariser.weaken")],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _pressed_to_nothing(evidence: Evidence, course: Course) -> Finding | None:
+    """No gradient of a loss makes every kernel vanish, step after step: a decay in the optimizer does, or a penalty
+    that the loop adds itself."""
+    left = pressed_to_nothing(evidence)
+    if left is None or course.learned is not False:
+        return None
+    seen = moved(evidence, "start")
+    values = {"shrunk": left, "steps": seen[-1].event.step}
+    return Finding(
+        Strength.SUPPORTED,
+        Title("regularisation-too-strong.decayed", values),
+        facts(seen[-1].fact("weights.shrunk", **values), course.fact, course.accuracy_fact),
+        [Remedy("optimizer.weaken-decay")],
         led_to="loss-not-falling",
         ends=False,
     )

@@ -8,6 +8,8 @@ SATURATED = 0.9
 #: Gradient of the first kernel against the last one's, each against its weights. Of a healthy network, however deep,
 #: they lie within a factor of a hundred; sigmoids divide it by four or more a layer.
 VANISHED, EXPLODED = 1e-4, 1e4
+#: Of its size: weights that moved by less in a whole fit have not moved.
+UNMOVED = 1e-4
 #: Kernels below which depth is no reason.
 FEWEST_KERNELS = 3
 #: A gradient so large against the weights that one step of plain descent at 0.01 would replace them.

@@ -1,0 +1,1 @@
+"""What the columns and numbers of a table of boxes mean."""

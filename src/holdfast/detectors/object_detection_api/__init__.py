@@ -1,0 +1,1 @@
+"""The Object Detection API's detectors in its own arithmetic."""

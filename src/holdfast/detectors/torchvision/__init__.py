@@ -1,0 +1,1 @@
+"""torchvision's detectors in its own arithmetic, layer names included."""

@@ -1,0 +1,71 @@
+"""What was at hand when an exception left the script: the files and arrays of the user's frames, innermost first.
+
+Messages name an operation; what it was given decides the cause: a file that ends too early, an index above the size of
+a table, a list without entries.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ...journal.events import AtHandSeen
+from ..runtime import frame_locals, user_lines
+from . import file_completeness
+
+PART = "at_hand"
+_MOST_FRAMES, _MOST_NAMES = 6, 60
+_MOST_FILES, _MOST_ARRAYS, _MOST_EMPTY = 10, 20, 10
+_MOST_VALUES = 1_000_000  # of an array whose range is read
+
+
+def seen(error: BaseException, paths: list[str]) -> AtHandSeen | None:
+    files = [one for one in (_file(path) for path in paths[:_MOST_FILES]) if one is not None]
+    arrays: list[dict[str, Any]] = []
+    empty: list[str] = []
+    frames = [
+        frame
+        for file, _, _, frame in user_lines.frames_of(error.__traceback__)
+        if user_lines.is_user_file(file)
+    ]
+    for frame in frames[::-1][:_MOST_FRAMES]:
+        for name, value in list(frame_locals.of(frame).items())[:_MOST_NAMES]:
+            if name.startswith("_"):
+                continue
+            if isinstance(value, (list, tuple, dict, set)) and not len(value):
+                empty.append(name)
+            elif len(arrays) < _MOST_ARRAYS and hasattr(value, "shape") and hasattr(value, "dtype"):
+                arrays += [one for one in [_array(name, value)] if one is not None]
+    if not (files or arrays or empty):
+        return None
+    return AtHandSeen(files=files, arrays=arrays, empty=empty[:_MOST_EMPTY])
+
+
+def _file(path: str) -> dict[str, Any] | None:
+    if not os.path.isfile(path):
+        return None
+    try:
+        missing = file_completeness.why_incomplete(path)
+    except Exception:  # a header that is no header
+        missing = None
+    if missing is None:
+        return None
+    return {"path": path, "bytes": os.path.getsize(path), "missing": missing}
+
+
+def _array(name: str, value: Any) -> dict[str, Any] | None:
+    import numpy as np
+
+    try:
+        shape = [int(side) for side in value.shape]
+    except (TypeError, ValueError):  # of numpy itself it is a function; of a symbol it may be open
+        return None
+    found: dict[str, Any] = {
+        "name": name,
+        "shape": shape,
+        "dtype": str(getattr(value.dtype, "name", value.dtype)),
+    }
+    if isinstance(value, np.ndarray) and 0 < value.size <= _MOST_VALUES and value.dtype.kind in "fiub":
+        with np.errstate(all="ignore"):
+            found.update(min=float(value.min()), max=float(value.max()))
+    return found

@@ -1,0 +1,1 @@
+"""Mutated files and messages of strangers: never a crash, a hang or unbounded memory."""

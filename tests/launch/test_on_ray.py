@@ -1,0 +1,32 @@
+"""Training on Ray where there is no Ray. With one: `make proof-ray`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import main
+from holdfast.data.synthetic import make_dataset
+from tests.cli.test_ray_launch import RECIPE
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> str:
+    make_dataset(tmp_path / "images", count=2, side=64)
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return str(tmp_path / "recipe.toml")
+
+
+def test_without_ray_nothing_has_begun(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # as where it is not installed
+    assert main(["launch", recipe, "--on", "ray", "--run-dir", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().err == (
+        "error[dependency-missing]: working on a Ray cluster needs ray, which is not\n"
+        "  installed\n"
+        '  change  pip install "holdfast[ray]"\n'
+    )
+    assert not (tmp_path / "run").exists()
