@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.journal.events import (
+    DataOnlyLoopSeen,
     DatasetSeen,
     EpochDone,
     Event,
@@ -14,6 +17,7 @@ from holdfast.journal.events import (
     PipelineSeen,
     SaveStarted,
     ValidationDone,
+    ValidationStarted,
 )  # fmt: skip
 from holdfast.journal.reader import Entry
 from holdfast.supervise.recording.journal_state import JournalState
@@ -54,6 +58,26 @@ def test_the_state_follows_the_events() -> None:
     )
     assert state.save_folders == {Path("/ckpt/a")}
     assert state.exception == "ValueError at train.py:41"
+
+
+@pytest.mark.parametrize(
+    ("before", "endless"),
+    [
+        ((), False),  # a loop of the user's own, which may be left by a break
+        ((DataOnlyLoopSeen(role="train"),), True),
+        ((DataOnlyLoopSeen(role="validation"),), False),
+        ((FitStarted(),), True),
+        ((FitStarted(), FitDone()), False),
+        ((FitStarted(), FitDone(), ValidationStarted()), True),
+        ((ValidationStarted(), ValidationDone()), False),
+    ],
+)
+def test_data_without_an_end_makes_a_pass_without_an_end_where_nothing_else_ends_it(
+    before: tuple[Event, ...], endless: bool
+) -> None:
+    state = state_after(DatasetSeen(role="train", cardinality=-1), *before)
+    assert state.never_ends("train") is endless
+    assert state_after(DatasetSeen(role="train", cardinality=-2), *before).never_ends("train") is False
 
 
 def test_what_a_filter_was_given_since_it_last_let_one_through() -> None:

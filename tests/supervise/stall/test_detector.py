@@ -123,6 +123,7 @@ def test_how_long_it_stood_is_counted_from_when_it_last_moved(watched: Watched) 
 
 def test_a_validation_without_an_end_is_a_stall_until_it_ends(watched: Watched) -> None:
     watched.journal.cardinality["validation"] = -1
+    watched.journal.data_only_loops.add("validation")
     watched.steps(3, 1, cores=1.0)
     watched.validate(30)
     stall = watched.detector.stall

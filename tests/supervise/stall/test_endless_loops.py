@@ -22,14 +22,14 @@ PASS = PassProgress(beat=BEAT, for_s=20.0, epoch_took_s=5.0)
 
 
 def test_a_dataset_without_an_end_is_certain_after_ten_seconds() -> None:
-    found = judge_validation(replace(PASS, cardinality=-1))
+    found = judge_validation(replace(PASS, endless_data=True))
     assert found is not None and found.sure
     assert endless_reason(found) == "its dataset has no end, and no number of steps was given"
-    assert judge_validation(replace(PASS, cardinality=-1, for_s=5.0)) is None
+    assert judge_validation(replace(PASS, endless_data=True, for_s=5.0)) is None
 
 
 def test_a_planned_validation_is_endless_only_beyond_its_plan() -> None:
-    assert judge_validation(replace(PASS, planned=500, cardinality=-1, for_s=900)) is None
+    assert judge_validation(replace(PASS, planned=500, endless_data=True, for_s=900)) is None
     found = judge_validation(replace(PASS, planned=400))
     assert found is not None and endless_reason(found) == "400 batches were planned"
 
@@ -51,10 +51,10 @@ def test_a_first_validation_of_unknown_size_is_measured_by_the_epoch() -> None:
 
 def test_an_epoch_over_a_dataset_without_an_end() -> None:
     training = BEAT._replace(phase=Phase.STEP, train_batches=300, test_batches=0)
-    found = judge_epoch(replace(PASS, beat=training, cardinality=-1))
+    found = judge_epoch(replace(PASS, beat=training, endless_data=True))
     assert found is not None and found.sure and found.what == "epoch"
-    assert judge_epoch(replace(PASS, beat=training, cardinality=-1, planned=1000)) is None
-    assert judge_epoch(replace(PASS, beat=training, cardinality=-2, for_s=9999)) is None
+    assert judge_epoch(replace(PASS, beat=training, endless_data=True, planned=1000)) is None
+    assert judge_epoch(replace(PASS, beat=training, for_s=9999)) is None
 
 
 def test_a_loop_that_comes_no_nearer_to_its_end_is_told_after_a_minute() -> None:

@@ -11,6 +11,7 @@ from holdfast.journal.reader import Entry
 from holdfast.supervise.stall.gpu_wait import NOWHERE, SamePoint
 
 _TIMES_BEFORE = 10
+_INFINITE = -1
 
 
 def filtered_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> int:
@@ -32,6 +33,10 @@ class JournalState:
     def __init__(self) -> None:
         self.fit: FitStarted | None = None
         self.cardinality: dict[str, int] = {}  # by the dataset's role
+        self.data_only_loops: set[str] = (
+            set()
+        )  # roles of the data that ends a loop of the user's, and nothing else
+        self.in_fit = self._in_validation = False  # Keras's own loops
         self.validation_planned: int | None = None
         self.longest_validation_batches = 0
         self.longest_epoch_steps = 0
@@ -68,6 +73,14 @@ class JournalState:
         epochs = self.fit.epochs - self.fit.initial_epoch
         return self._steps_before + epochs * steps_per_epoch if steps_per_epoch else None
 
+    def never_ends(self, role: str) -> bool:
+        """A pass over this data: the data has no end, and nothing else ends the loop.
+
+        Keras leaves its own loops after the steps that were planned, a loop of the user's own wherever its source says.
+        """
+        ends_with_data = self.in_fit or self._in_validation or role in self.data_only_loops
+        return self.cardinality.get(role) == _INFINITE and ends_with_data
+
     @property
     def filtered_elements(self) -> int:
         """Elements that a filter was given since it last let one through, where that is far more than ever before."""
@@ -85,14 +98,18 @@ class JournalState:
                 self._begin_fit(event)
             case events.DatasetSeen(cardinality=int() as cardinality, role=role):
                 self.cardinality[role] = cardinality
+            case events.DataOnlyLoopSeen(role=role):
+                self.data_only_loops.add(role)
             case events.ValidationStarted(planned_batches=planned):
-                self.validation_planned = planned
+                self.validation_planned, self._in_validation = planned, True
             case events.ValidationDone(batches=batches):
+                self._in_validation = False
                 self.longest_validation_batches = max(self.longest_validation_batches, batches)
             case events.EpochDone(steps=steps):
                 self.longest_epoch_steps = max(self.longest_epoch_steps, steps)
             case events.FitDone(steps=steps):
                 self.steps_done += steps
+                self.in_fit = self._in_validation = False
             case events.SaveStarted(path=path) if path:
                 self.save_folders.add(Path(path).parent)
             case events.SaveDone():
@@ -119,7 +136,7 @@ class JournalState:
                 pass
 
     def _begin_fit(self, event: FitStarted) -> None:
-        self.fit = event
+        self.fit, self.in_fit = event, True
         self._steps_before = self.steps_done
         if self._first_fit:
             self._first_fit = False

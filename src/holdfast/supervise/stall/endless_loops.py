@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from holdfast.journal.beats import Beat, Phase
 from holdfast.supervise.recording.journal_state import JournalState
 
-INFINITE = -1
 _SURE_AFTER_S = 10.0
 _LIKELY_AFTER_S = 60.0
 _TIMES_BEFORE = 3
@@ -33,10 +32,9 @@ class PassProgress:
     for_s: float  # since the validation or the epoch began
     epoch_took_s: float | None  # the training part of the epoch before this validation
     planned: int | None = None
-    cardinality: int | None = None
+    endless_data: bool = False  # it repeats, and nothing but a plan ends the pass
     longest_before: int = 0
     planned_training: int | None = None  # steps of the whole fit
-    endless_data: bool = False  # it repeats, so that the plan alone ends the pass
 
 
 class EndlessReason(enum.Enum):
@@ -106,18 +104,19 @@ class EndlessWatch:
                 replace(
                     progress,
                     planned=journal.validation_planned,
-                    cardinality=journal.cardinality.get("validation"),
+                    endless_data=journal.never_ends("validation"),
                     longest_before=journal.longest_validation_batches,
                     planned_training=journal.planned_steps,
-                    endless_data=journal.cardinality.get("validation") == INFINITE,
                 )
             )
         return judge_epoch(
             replace(
                 progress,
-                planned=journal.fit.planned_steps_per_epoch if journal.fit is not None else None,
-                cardinality=journal.cardinality.get("train"),
-                longest_before=journal.longest_epoch_steps,
+                planned=journal.fit.planned_steps_per_epoch
+                if journal.fit is not None and journal.in_fit
+                else None,
+                endless_data=journal.never_ends("train"),
+                longest_before=journal.longest_epoch_steps if journal.in_fit else 0,
             )
         )
 
@@ -154,7 +153,7 @@ def _validation_reason(progress: PassProgress, batches: int) -> tuple[EndlessRea
         return (
             EndlessReason.PLANNED_BEYOND_TRAINING if _dwarfs_training(progress, planned) else None
         ), planned
-    if progress.cardinality == INFINITE and progress.for_s >= _SURE_AFTER_S:
+    if progress.endless_data and progress.for_s >= _SURE_AFTER_S:
         return EndlessReason.INFINITE_VALIDATION, 0
     if progress.for_s < _LIKELY_AFTER_S:
         return None, 0
@@ -182,7 +181,7 @@ def judge_epoch(progress: PassProgress) -> EndlessPass | None:
     batches, before = progress.beat.train_batches, progress.longest_before
     if progress.beat.phase is Phase.VALIDATION or batches == 0 or progress.planned:
         return None
-    if progress.cardinality == INFINITE and progress.for_s >= _SURE_AFTER_S:
+    if progress.endless_data and progress.for_s >= _SURE_AFTER_S:
         return EndlessPass("epoch", batches, EndlessReason.INFINITE_EPOCH, for_s=progress.for_s)
     if before and progress.for_s >= _LIKELY_AFTER_S and batches > _TIMES_BEFORE * before:
         return EndlessPass("epoch", batches, EndlessReason.LONGER_EPOCH, before, for_s=progress.for_s)

@@ -91,7 +91,7 @@ def recovery_line(silent_for_s: float) -> str:
 
 
 def endless_line(endless: EndlessPass) -> str:
-    done = f"{endless.batches} batches in {long_duration(endless.for_s)}"
+    done = f"{count(endless.batches, 'batch', 'batches')} in {long_duration(endless.for_s)}"
     return f"holdfast: this {endless.what} may never end: {done}; {endless_reason(endless)}"
 
 
