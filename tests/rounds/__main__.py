@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tests.announced import announced
+
 from .case import Case, run
 from .score import Mark, mark
 
@@ -43,7 +45,7 @@ def main() -> int:
         if options.again and not kept.exists():
             return
         verdict = case.explained(kept) if options.again else _first_verdict(case, kept, options.python)
-        marks.append((case, mark(case, verdict)))
+        marks.append((case, mark(case, verdict, announced(kept / "run"))))
         print(f"{marks[-1][1].word:12} {case.name:40} {marks[-1][1].text}", flush=True)
 
     with ThreadPoolExecutor(options.jobs) as pool:

@@ -18,7 +18,8 @@ class Mark:
     text: str
 
 
-def mark(case: Case, verdict: dict[str, Any] | None) -> Mark:
+def mark(case: Case, verdict: dict[str, Any] | None, announced: str = "") -> Mark:
+    """`announced`: an alarm while it ran, which a healthy program must not get either."""
     if verdict is None:
         return Mark("no verdict", "")
     findings = verdict["findings"]
@@ -27,7 +28,7 @@ def mark(case: Case, verdict: dict[str, Any] | None) -> Mark:
     if case.kind == "healthy":
         true = set(case.also_right)  # and no fault, such as an early stop that was asked for
         blamed = [one for one in findings if one["strength"] in _SURE and one["cause"] not in true]
-        return Mark("FALSE ALARM" if blamed else "quiet", text)
+        return Mark("FALSE ALARM" if blamed or announced else "quiet", f"{text}  {announced}".rstrip())
     return Mark(_word(case, findings), text)
 
 

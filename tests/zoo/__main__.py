@@ -42,7 +42,9 @@ def main() -> int:
 def _mark(outcome: Outcome, *, bare: bool) -> Mark:
     if bare:
         return Mark("bare", f"exit {outcome.exit_code}")
-    return Mark("too slow", "") if outcome.too_slow else mark(outcome.trial, outcome.verdict)
+    return (
+        Mark("too slow", "") if outcome.too_slow else mark(outcome.trial, outcome.verdict, outcome.announced)
+    )
 
 
 def _arguments() -> argparse.Namespace:

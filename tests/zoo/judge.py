@@ -19,7 +19,8 @@ class Mark:
     fatal: bool = False  # established and wrong
 
 
-def mark(trial: Trial, verdict: Mapping[str, Any] | None) -> Mark:
+def mark(trial: Trial, verdict: Mapping[str, Any] | None, announced: str = "") -> Mark:
+    """`announced`: an alarm while it ran, which a healthy program must not get either."""
     if verdict is None:
         return Mark("no answer", "")
     findings = verdict.get("findings", [])
@@ -29,6 +30,8 @@ def mark(trial: Trial, verdict: Mapping[str, Any] | None) -> Mark:
     if wrongly:
         return Mark("false alarm", f"{wrongly[0]['cause']} ({wrongly[0]['strength']})", _sure(wrongly))
     if not trial.causes:
+        if announced and trial.kind == "healthy":
+            return Mark("false alarm", announced)
         if not blamed:
             return Mark("quiet", said)
         return Mark("false alarm", f"{blamed[0]['cause']} ({blamed[0]['strength']})", _sure(blamed))

@@ -18,6 +18,7 @@ from typing import Any
 
 from holdfast.journal import reader
 from holdfast.journal.events import Stalled
+from tests.announced import announced
 
 from . import names, world
 from .trials import Trial
@@ -35,6 +36,7 @@ class Outcome:
     verdict: dict[str, Any] | None = None
     explain_s: float | None = None
     detected_s: float | None = None  # silence before the stall was told, where there was one
+    announced: str = ""  # an alarm while it ran
     output: str = ""
     not_made: str = ""
     too_slow: bool = False  # the limit passed, and we ended it ourselves: its verdict is about us
@@ -187,6 +189,7 @@ def at_work_in(folder: Path) -> list[int]:
 def _explain(run_dir: Path, outcome: Outcome) -> None:
     if outcome.verdict is not None:
         return
+    outcome.announced = announced(run_dir)
     started = time.monotonic()
     done = subprocess.run(
         [*_HOLDFAST, "explain", str(run_dir), "--json"],
