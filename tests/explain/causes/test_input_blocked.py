@@ -230,3 +230,14 @@ def test_without_stacks_only_the_phase_speaks(tmp_path: Path) -> None:
     run.supervisor(ev.Stalled(phase="fill", step=0, silent_for_s=90.0, limit_s=60.0))
     run.stopped()
     assert (run.first().title.kind, run.first().strength) == ("input-blocked.no-stacks", Strength.POSSIBLE)
+
+
+def test_fit_that_frees_its_iterator_reads_nothing(tmp_path: Path) -> None:
+    """Innermost is code of Keras that never waits: tf.data's destructor runs below it, after the last step."""
+    run = Run(tmp_path)
+    run.fit()
+    run.epochs([100, 100, 100])
+    frees = Frame("/venv/site-packages/keras/src/utils/traceback_utils.py", 117, "error_handler")
+    run.stalled("between", python_thread(4000, frees, user(16, "<module>", "model.fit(data)"), main=True))
+    run.stopped()
+    assert "input-blocked" not in [one.cause for one in run.verdict().findings]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from holdfast.journal.folder import RunFolder
 from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall import closer_look
 
 
-def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
+def test_what_a_thread_waits_for_is_named_with_its_file(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "print(1, flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -23,7 +25,7 @@ def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
             if inside is not None and inside.name == "read":
                 break
         assert syscalls.describe_syscall(child.pid, inside).startswith("read fd=0 (pipe:")
-        assert closer_look.look(child.pid, [child.pid], with_stack=False).reads_terminal
+        assert closer_look.look(child.pid, [child.pid], RunFolder(tmp_path), with_stack=False).reads_terminal
     finally:
         child.communicate(b"\n")
 

@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 
 from holdfast.host import procfs
+from holdfast.journal.folder import RunFolder
 from holdfast.journal.stack_files import Frame
-from holdfast.supervise.stack_capture import syscalls
+from holdfast.supervise.stack_capture import pyspy, syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall import closer_look
 from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import StackActivity
+
+NOWHERE = RunFolder(Path("/nowhere"))  # of a process without the probe
 
 
 def _wait_for_read(pid: int, thread: int | None = None) -> None:
@@ -54,7 +57,9 @@ def test_only_the_trainer_at_the_commands_own_input_waits_for_a_person(
             assert time.monotonic() < deadline
         _wait_for_read(below[0])
         trainer = below[0] if trains == "child" else root.pid
-        assert closer_look.look(trainer, [root.pid, *below], with_stack=False).reads_terminal is person
+        assert (
+            closer_look.look(trainer, [root.pid, *below], NOWHERE, with_stack=False).reads_terminal is person
+        )
     finally:
         for pid in [*procfs.descendants(root.pid), root.pid]:
             os.kill(pid, signal.SIGKILL)
@@ -69,7 +74,7 @@ def test_a_thread_that_listens_for_a_key_is_not_the_training_that_waits() -> Non
         while len(threads := procfs.threads(child.pid)) < 2:
             assert time.monotonic() < deadline
         _wait_for_read(child.pid, threads[1])
-        assert not closer_look.look(child.pid, [child.pid], with_stack=False).reads_terminal
+        assert not closer_look.look(child.pid, [child.pid], NOWHERE, with_stack=False).reads_terminal
     finally:
         child.kill()
         child.communicate()
@@ -94,14 +99,14 @@ def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path, a
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
         deadline = time.monotonic() + 10
-        while not closer_look.look(child.pid, [child.pid], with_stack=False).blocked_on_fifo:
+        while not closer_look.look(child.pid, [child.pid], NOWHERE, with_stack=False).blocked_on_fifo:
             assert time.monotonic() < deadline
         inside = [
             syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, tid))
             for tid in procfs.threads(child.pid)
         ]
         assert f"openat ({name})" in inside
-        assert not closer_look.look(os.getpid(), [os.getpid()], with_stack=False).blocked_on_fifo
+        assert not closer_look.look(os.getpid(), [os.getpid()], NOWHERE, with_stack=False).blocked_on_fifo
     finally:
         child.kill()
         child.wait()
@@ -129,7 +134,7 @@ def test_an_open_that_takes_long_is_not_in_vain_where_the_file_is_no_fifo(tmp_pa
             assert time.monotonic() < deadline
         stat = procfs.stat(child.pid)
         assert stat is not None and stat.state == "S"
-        assert not closer_look.look(child.pid, [child.pid], with_stack=False).blocked_on_fifo
+        assert not closer_look.look(child.pid, [child.pid], NOWHERE, with_stack=False).blocked_on_fifo
     finally:
         child.kill()
         child.wait()
@@ -203,6 +208,37 @@ def test_a_long_sleep_is_one_until_its_end(until: float | None, before: float | 
     assert closer_look.long_sleep(look, last, 1000.0) == (until if kept else None)
 
 
+@pytest.mark.parametrize("probed", [True, False])
+def test_where_py_spy_may_not_look_the_process_writes_its_stack_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probed: bool
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.stacks.mkdir(parents=True)
+    module = tmp_path / "keras" / "src" / "utils" / "traceback_utils.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("import sys\ndef error_handler():\n    print(1, flush=True); sys.stdin.readline()\n")
+    code = f"import runpy; runpy.run_path({str(module)!r})['error_handler']()"
+    if probed:
+        name = f"{folder.stacks}/faulthandler-%d.txt"
+        code = (
+            f"import faulthandler, os; file = open({name!r} % os.getpid(), 'w'); "
+            f"faulthandler.register({signal.SIGUSR2:d}, file=file, all_threads=True); {code}"
+        )
+
+    def refused(pid: int, **_: bool) -> list[pyspy.PyThread]:
+        raise pyspy.NoStacks("py-spy may not read the process (ptrace is refused)")
+
+    monkeypatch.setattr(pyspy, "dump", refused)
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+        seen = closer_look.look(child.pid, [child.pid], folder, with_stack=True)
+        assert seen.activity is (StackActivity.FREEING if probed else StackActivity.UNKNOWN)
+    finally:
+        child.communicate(b"\n")
+    assert child.returncode == 0
+
+
 @pytest.mark.parametrize(
     ("code", "locked"),
     [
@@ -225,7 +261,7 @@ def test_python_threads_are_locked_where_nothing_can_wake_them(code: str, locked
         deadline, seen = time.monotonic() + 10, False
         while not seen and time.monotonic() < deadline:
             pids = [child.pid, *procfs.descendants(child.pid)]
-            seen = closer_look.look(child.pid, pids, with_stack=True).python_locked
+            seen = closer_look.look(child.pid, pids, NOWHERE, with_stack=True).python_locked
             if not locked and time.monotonic() > deadline - 8:
                 break
         assert seen is locked

@@ -13,7 +13,10 @@ from holdfast.explain.readings.stacks import StalledThread, ThreadState, first_n
 _FEEDS = ("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
 _DATASETS = (*_FEEDS, "torch/utils/data/")
 #: Frames of a framework that train, or ask a pipeline for its next batch.
-_TRAINS = ("quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator")
+_TRAINS = (
+    "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator",
+    "keras/src/utils/traceback_utils.py",
+)  # fmt: skip
 _READ_WAITS = re.compile(r"wait_for_partner|fifo|pipe_read|sk_wait|tcp_recv|unix_stream|inet_csk|skb_wait")
 _READ_CALLS = re.compile(r"(read|pread64|readv|preadv|recvfrom|recvmsg|accept4?|connect)\b")
 #: A timed select or epoll_wait may be a sleep, of asyncio or of an old Python.

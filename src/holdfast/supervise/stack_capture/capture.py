@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.host import procfs
 from holdfast.journal.folder import RunFolder
@@ -97,24 +98,17 @@ def process_stacks(
     if stat is None:
         return None
     threads = [_thread(pid, tid) for tid in procfs.threads(pid)[:_MOST_THREADS]]  # before py-spy wakes them
-    by_tid: dict[int, pyspy.PyThread] = {}
-    without_tid: list[pyspy.PyThread] = []
-    source, error = "none", ""
+    python = PythonThreads()
     if looks_like_python(pid) and stat.state != "Z":
-        try:
-            dumped = pyspy.dump_gently(pid) if gentle else _dump(pid, native)
-            source = "py-spy"
-        except pyspy.NoStacks as reason:
-            dumped = ask_faulthandler(pid, folder)
-            source, error = ("faulthandler", "") if dumped else ("none", str(reason))
-        by_tid = {thread.tid: thread for thread in dumped if thread.tid}
-        without_tid = [thread for thread in dumped if not thread.tid]
+        python = python_threads(pid, folder, native=native, gentle=gentle)
+    by_tid = {thread.tid: thread for thread in python.threads if thread.tid}
     threads = [
         _with_frames(thread, by_tid[thread.tid]) if thread.tid in by_tid else thread for thread in threads
     ]
     threads += [
         Thread(name=thread.name, frames=[with_source_line(frame) for frame in thread.frames])
-        for thread in without_tid
+        for thread in python.threads
+        if not thread.tid
     ]
     return ProcessStacks(
         pid=pid,
@@ -123,14 +117,30 @@ def process_stacks(
         command=procfs.command_line(pid)[:300],
         state=stat.state,
         trains=trains,
-        source=source,
-        error=error,
+        source=python.source,
+        error=python.error,
         threads=threads,
         reads=pipe_ends.open_read_ends(pid),
         makes_pipes=pipe_ends.pipe_creation_lines(
             frame.file for thread in threads for frame in thread.frames if is_user_frame(frame)
         ),
     )
+
+
+class PythonThreads(NamedTuple):
+    threads: Sequence[pyspy.PyThread] = ()
+    source: str = "none"  # py-spy | faulthandler | none
+    error: str = ""  # why there are none
+
+
+def python_threads(
+    pid: int, folder: RunFolder, *, native: bool = False, gentle: bool = False
+) -> PythonThreads:
+    try:
+        return PythonThreads(pyspy.dump_gently(pid) if gentle else _dump(pid, native), "py-spy")
+    except pyspy.NoStacks as reason:
+        dumped = ask_faulthandler(pid, folder)
+        return PythonThreads(dumped, "faulthandler") if dumped else PythonThreads(error=str(reason))
 
 
 def _dump(pid: int, native: bool) -> list[pyspy.PyThread]:

@@ -11,9 +11,10 @@ from holdfast.host import descriptors, procfs
 from holdfast.host.file_locks import owner_of
 from holdfast.host.threads import BackgroundCall
 from holdfast.journal.beats import Beat, Phase
+from holdfast.journal.folder import RunFolder
 from holdfast.journal.stack_files import Frame, Thread
 from holdfast.supervise.stack_capture import pyspy, syscalls
-from holdfast.supervise.stack_capture.capture import looks_like_python
+from holdfast.supervise.stack_capture.capture import looks_like_python, python_threads
 from holdfast.supervise.stack_capture.stack_phase import COMPILERS, read_phase
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall.judgement import CloserLook
@@ -48,7 +49,8 @@ _WITH_STACK = frozenset(PhaseGroup) - {PhaseGroup.START, PhaseGroup.EXIT}
 class CloserLooks:
     """Takes closer looks in a thread, a few a minute. A look is valid for the beat at which it was taken."""
 
-    def __init__(self, *, gentle: bool = False) -> None:
+    def __init__(self, folder: RunFolder, *, gentle: bool = False) -> None:
+        self._folder = folder
         self._gentle = gentle
         self.latest = CloserLook()
         self.any_taken = False
@@ -75,6 +77,7 @@ class CloserLooks:
             lambda: look(
                 trainer,
                 list(pids),
+                self._folder,
                 with_stack=group in _WITH_STACK,
                 gentle=self._gentle,
                 helpers=self._helpers,
@@ -108,6 +111,7 @@ class CloserLooks:
 def look(
     trainer: int,
     pids: Sequence[int],
+    folder: RunFolder,
     *,
     with_stack: bool,
     gentle: bool = False,
@@ -130,7 +134,7 @@ def look(
         call is not None and blocked_opening_fifo(pid, call, _state(pid, thread))
         for (pid, thread), call in calls.items()
     )
-    python = _read_stack(trainer, gentle) if with_stack else _PythonStack()
+    python = _read_stack(trainer, folder, gentle) if with_stack else _PythonStack()
     return CloserLook(
         activity=python.activity,
         phase=python.phase,
@@ -205,12 +209,8 @@ class _PythonStack:
     stack: tuple[str, ...] = ()
 
 
-def _read_stack(trainer: int, gentle: bool) -> _PythonStack:
-    dump = pyspy.dump_gently if gentle else pyspy.dump
-    try:
-        threads = dump(trainer) if looks_like_python(trainer) else []
-    except pyspy.NoStacks:
-        return _PythonStack()
+def _read_stack(trainer: int, folder: RunFolder, gentle: bool) -> _PythonStack:
+    threads = python_threads(trainer, folder, gentle=gentle).threads if looks_like_python(trainer) else ()
     if not threads:
         return _PythonStack()
     main = _main_thread_frames(trainer, threads)

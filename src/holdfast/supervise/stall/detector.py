@@ -73,7 +73,7 @@ class StallDetector:
         self._configured_s = configured_s
         self._print_line = print_line
         self._activity = ActivityTracker(now)
-        self._closer_looks = CloserLooks(gentle=gentle)
+        self._closer_looks = CloserLooks(captures.folder, gentle=gentle)
         self._endless = EndlessWatch(journal, now=now)
         self._suspended_at: float | None = None
         self._latest: StallInputs | None = None  # of the last tick

@@ -23,7 +23,7 @@ class StallCaptures:
         self, folder: RunFolder, recorder: Recorder, *, gentle: bool = False, every_s: float = 0.0
     ) -> None:
         """`gentle`: a process that waits is not paused, and native frames are not read."""
-        self._folder = folder
+        self.folder = folder
         self._gentle = gentle
         self._every_s = every_s
         self._taken_at = float("-inf")
@@ -86,7 +86,7 @@ class StallCaptures:
 
     def _new(self, reason: str, beat: Beat | None) -> StackCapture:
         return StackCapture(
-            self._folder,
+            self.folder,
             attempt=self._recorder.attempt,
             reason=reason,
             phase=_phase(beat),
