@@ -54,7 +54,8 @@ def judge(evidence: Evidence) -> Verdict:
         experiment_result.weighed(_if_counted(_as_printed(one, evidence), evidence), evidence)
         for one in found
     ]
-    ranked = rank([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found], how)
+    found = _beside_a_break([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found])
+    ranked = rank(found, how)
     if not ranked and how not in (Outcome.FINISHED, Outcome.RUNNING):
         ranked = (unknown(evidence, how),)
     return Verdict(
@@ -94,6 +95,19 @@ def _while_it_lives(finding: Finding) -> Finding:
     """A run that is close to its limit of memory and still runs has not run out of it."""
     memory = BY_SLUG[finding.cause].group is Group.MEMORY
     return replace(finding, strength=Strength.POSSIBLE) if memory and finding.ends else finding
+
+
+def _beside_a_break(found: list[Finding]) -> list[Finding]:
+    """What only keeps a network from learning makes no loss NaN, and cannot be seen where one is."""
+    sure = [one for one in found if one.strength >= Strength.SUPPORTED]
+    if not any("loss-not-finite" in (one.cause, one.led_to) for one in sure):
+        return found
+    return [
+        replace(one, strength=Strength.POSSIBLE)
+        if one.led_to == "loss-not-falling" and "loss-not-finite" not in BY_SLUG[one.cause].specialises
+        else one
+        for one in found
+    ]
 
 
 #: Facts that are no more than printed words.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
 from tests.explain.broken_numbers import GROWING, broke, nan_run
 from tests.explain.made import Run, facts, remedies
 
@@ -33,3 +34,16 @@ def test_a_loss_that_had_grown_far_beyond_float16_speaks_against_it(tmp_path: Pa
     overflow = next(one for one in run.verdict().findings if one.cause == "half-precision-overflow")
     assert overflow.strength == Strength.POSSIBLE
     assert [fact.kind for fact in overflow.against] == ["loss.grew-beyond-float16"]
+
+
+def test_equal_units_make_no_loss_nan(tmp_path: Path) -> None:
+    """They are mentioned beside what does."""
+    run = Run(tmp_path / "run")
+    equal = {"name": "kernel", "layer": "dense", "size": 32, "rms": 1.0, "equal_units": True,
+             "equal_units_before": True, "change": 0.01, "rms_before": 1.0}  # fmt: skip
+    run.probe(ev.WeightsMoved(fit=1, step=40, since="start", variables=[equal]))
+    nan_run(run, broke(precision="mixed_float16", value="inf"))
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found["half-precision-overflow"] == Strength.SUPPORTED
+    assert found["constant-initialisation"] == Strength.POSSIBLE
+    assert run.first().cause == "half-precision-overflow"

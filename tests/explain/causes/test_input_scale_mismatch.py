@@ -9,7 +9,7 @@ import pytest
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.broken_numbers import ORDINARY, broken_loop
-from tests.explain.learning_runs import IDS, dense, trained
+from tests.explain.learning_runs import IDS, dense, trained, values
 from tests.explain.made import Run, facts, remedies
 
 _IMAGES = [[[None, 32, 32, 3], "float32"], [[None], "int64"]]
@@ -49,6 +49,21 @@ def test_a_loss_that_exploded_first_and_is_flat_since(tmp_path: Path) -> None:
     _trained(run, [441679808.0, 0.6927, 0.6918, 0.6916, 0.6914], high=187.0, spec=_IMAGES[:1])
     assert (run.first().cause, run.first().strength) == ("input-scale-mismatch", Strength.SUPPORTED)
     assert facts(run.first())["loss.course"] == {"first": 0.6927, "last": 0.6914}
+
+
+def test_a_loss_that_calms_down_for_an_epoch_ends_at_that_of_a_constant_answer(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    pixels = {"x": {"min": 0.0, "max": 187.0, "finite": True}}
+    run.probe(ev.ModelSeen(parameters=100, trainable_parameters=100, layer_kinds={"Conv2D": 2, "Dense": 2}))
+    run.probe(values("target", **IDS), dense("softmax", 2, "sparse_categorical_crossentropy"))
+    run.fit(
+        epochs=5,
+        data=ev.DatasetSeen(type="array", cardinality=100, statistics=pixels, element_spec=_IMAGES),
+    )
+    run.epochs([100] * 5, [7.7e13, 2.11, 0.6937, 0.6934, 0.6933])
+    run.ended(0)
+    assert (run.first().cause, run.first().strength) == ("input-scale-mismatch", Strength.SUPPORTED)
+    assert facts(run.first())["training.course"]["last"] == 0.6933
 
 
 def test_a_loop_that_exploded_in_its_first_steps(tmp_path: Path) -> None:

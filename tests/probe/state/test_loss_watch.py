@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from holdfast.journal.events import Event, LossSeen, NonFiniteSeen
 from holdfast.probe.runtime.heartbeat import Heartbeat
@@ -68,6 +69,23 @@ def test_a_turn_for_the_worse_is_written_at_once() -> None:
     assert isinstance(last, LossSeen)
     assert last.step_loss is not None
     assert math.isclose(last.step_loss, 40.0, rel_tol=1e-6)
+
+
+def test_a_loss_that_a_mean_in_float32_cannot_show_is_not_known() -> None:
+    """After a step of 1.5e15 the mean moves by rounding alone, which would be losses of -1e8 and 3e7."""
+    heard, losses = _losses([0.0])
+    losses.fit_begins(None)
+    own = [4.7, 157609.0, 1.5e15, 0.7, 0.7, 0.7, 2e13]
+    total = 0.0
+    for step, loss in enumerate(own, start=1):
+        total += loss
+        mean = float(np.float32(total / step))
+        losses.logs_read(step, 0, step, {"loss": mean}, None)
+    said = [one.step_loss for one in heard.said if isinstance(one, LossSeen)]
+    assert said[3:6] == [None, None, None]
+    assert said[:3] == pytest.approx(own[:3], rel=1e-3)
+    assert said[6] == pytest.approx(2e13, rel=0.1)
+    assert len(losses.recent_steps) == 4
 
 
 def test_the_mean_starts_anew_with_each_epoch() -> None:

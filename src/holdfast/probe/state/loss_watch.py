@@ -28,6 +28,9 @@ _PLAIN = (int, float)
 _ORDINARY = 12  # steps that show what is usual
 _JUMP = 1e3  # times the loss of late: no step of an optimizer does it, a batch does
 _WORSE = 3.0  # times the loss of late: written at once, though not more often than ten times a second
+#: A mean in float32 is rounded by this share of it. A step's own loss is worked out of two means, and after an
+#: explosion it is too small for what they still show.
+_ROUNDING, _TIMES_ROUNDING, _FAR_BELOW = 2.0**-23, 10.0, 1e-3
 _WORSE_AT_ONCE = 100  # times in a process; a loss that is not a number, or around zero, would be so forever
 
 
@@ -73,6 +76,7 @@ class Losses:
         self._average = None
         self._last_mean = (-1, 0, 0.0)
         self._means = True
+        self._lost_in_mean = False  # the newest step's own loss
         self._learning_rate_at = None
         self.on_cpu = None
         self._sentinel = None
@@ -271,10 +275,15 @@ class Losses:
         """Keeps the loss; True when it has turned for the worse."""
         last_epoch, last_batch, last = self._last_mean
         own = mean
+        self._lost_in_mean = False
         if self._means and epoch == last_epoch and batch > last_batch and math.isfinite(last):
             own = (mean * batch - last * last_batch) / (batch - last_batch)
+            rounding = _ROUNDING * abs(mean) * batch / (batch - last_batch)
+            self._lost_in_mean = abs(own) < _TIMES_ROUNDING * rounding and abs(own) < _FAR_BELOW * abs(mean)
         self._last_mean = epoch, batch, mean
         self.recent.append(mean)
+        if self._lost_in_mean:
+            return False
         self.recent_steps.append(own)
         if not math.isfinite(own):
             return True
@@ -291,7 +300,7 @@ class Losses:
 
     def _last_step_loss(self) -> float | None:
         value = self.recent_steps[-1] if self.recent_steps else math.nan
-        return round(value, 7) if math.isfinite(value) else None
+        return round(value, 7) if math.isfinite(value) and not self._lost_in_mean else None
 
     # -- the first value that is not finite -----------------------------------------------------------
 

@@ -166,6 +166,9 @@ def _read_range(values: dict[str, Any], image: bool, source: str) -> _Range | No
 
 
 def _flat_loss(evidence: Evidence) -> Fact | None:
+    went = course(evidence)
+    if went is not None and went.constant is not None and went.learned is False:
+        return went.fact
     first, last = _course(evidence) or (math.inf, math.inf)
     if not math.isfinite(last) or last <= _FLAT_SHARE * first:
         return None
