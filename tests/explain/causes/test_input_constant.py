@@ -25,7 +25,13 @@ def near_miss(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("more", "strength"),
-    [({}, Strength.ESTABLISHED), ({"step": 1, "rows": 50}, Strength.SUPPORTED), ({"rows": 4}, None)],
+    [
+        ({}, Strength.ESTABLISHED),
+        ({"step": 1, "rows": 50}, Strength.SUPPORTED),
+        ({"step": 1, "rows": 6}, Strength.SUPPORTED),  # black images
+        ({"step": 1, "rows": 6, "distinct": 9, "std": 1.0}, None),
+        ({"rows": 4}, None),
+    ],
 )
 def test_a_batch_of_equal_rows_is_weaker_than_rows_from_all_of_the_data(
     tmp_path: Path, more: dict[str, Any], strength: Strength | None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.made import Run, facts, remedies
@@ -57,3 +59,28 @@ def test_a_run_that_resumes_from_its_step_0_has_lost_nothing(tmp_path: Path) -> 
     run.epochs([3], [8.3])
     run.ended(0)
     assert "resume-lost-state" not in run.slugs()
+
+
+@pytest.mark.parametrize(
+    ("path", "saved", "named"),
+    [
+        ("ckpt/e06.weights.h5", "ckpt/e01.weights.h5", True),
+        ("/data/run/ckpt/e06-0.41.weights.h5", "ckpt/e01-1.20.weights.h5", True),
+        ("ckpt/e06.weights.h5", "ckpt/e07.weights.h5", False),  # it counts on
+        ("pretrained/e06.weights.h5", "ckpt/e01.weights.h5", False),  # from another training
+        ("ckpt/best.weights.h5", "ckpt/best.weights.h5", False),  # a second stage may begin so
+    ],
+)
+def test_checkpoints_that_are_numbered_from_the_start_again(
+    tmp_path: Path, path: str, saved: str, named: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.Restored(path=path, by="load_weights", iterations=0, optimizer_restored=False))
+    run.probe(ev.FitStarted(fit=1, epochs=3, planned_steps_per_epoch=100, iterations=0))
+    run.probe(ev.SaveStarted(path=saved, by="ModelCheckpoint"))
+    run.epochs([100] * 3)
+    run.ended(0)
+    found = [one for one in run.verdict().findings if one.cause == "resume-lost-state"]
+    assert [one.strength for one in found] == ([Strength.SUPPORTED] if named else [])
+    if named:
+        assert facts(found[0])["checkpoint.numbered-again"] == {"path": path, "first": saved}

@@ -91,6 +91,7 @@ FACTS: dict[str, Text] = {
     "checkpoint.restored": "{by} restored {path}[ at epoch {epoch}][, after {iterations:count step} of "
     "training]",
     "checkpoint.without-optimizer": "{by} restored {path} without the optimizer's state[ ({where})]",
+    "checkpoint.numbered-again": "it continues from {path}, and saves from {first} on again",
     "callback.stalled": "it has not moved for {seconds:duration} inside the callback[ {callback}]",
     "callback.watches": "{callback:or a callback} watches {monitor}",
     "callback.stop-iteration": "{callback:or a callback} raised StopIteration at {where:or an unknown "

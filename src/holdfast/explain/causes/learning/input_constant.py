@@ -5,13 +5,18 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 
 #: Rows of one batch that are equal by no chance, and not because the data is sorted. Chosen.
 _FEWEST_ROWS = 16
+#: The same of rows without any content: one number in every place. Sorted data has none. Chosen.
+_FEWEST_EMPTY = 6
 
 
 @cause("input-constant", specialises=("loss-not-falling", "too-few-updates", "labels-unrelated"))
 def input_constant(evidence: Evidence) -> Finding | None:
     """All inputs of a model, where it has several: a decoder may begin with rows of zeros."""
     seen, given = compared(evidence), inputs(evidence)
-    if seen is None or not seen.loss or not given or min(one.event.rows for one in given) < _FEWEST_ROWS:
+    if seen is None or not seen.loss or not given:
+        return None
+    empty = all(one.event.distinct == 1 for one in given)
+    if min(one.event.rows for one in given) < (_FEWEST_EMPTY if empty else _FEWEST_ROWS):
         return None
     if any(one.event.rows_differ is not False for one in given):
         return None
