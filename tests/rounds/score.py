@@ -26,8 +26,12 @@ def mark(case: Case, verdict: dict[str, Any] | None, announced: str = "") -> Mar
     shown = ", ".join(f"{one['cause']} ({one['strength']})" for one in findings) or "nothing"
     text = f"{verdict['outcome']}: {shown}" + (f"  [{case.cause}]" if case.cause else "")
     if case.kind == "healthy":
-        true = set(case.also_right)  # and no fault, such as an early stop that was asked for
-        blamed = [one for one in findings if one["strength"] in _SURE and one["cause"] not in true]
+        true = set(case.also_right)  # and no fault
+        blamed = [
+            one
+            for one in findings
+            if one["strength"] in _SURE and not one.get("normal") and one["cause"] not in true
+        ]
         return Mark("FALSE ALARM" if blamed or announced else "quiet", f"{text}  {announced}".rstrip())
     return Mark(_word(case, findings), text)
 

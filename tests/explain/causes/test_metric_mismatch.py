@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.learning_runs import IDS, NUMBERS, ONE_HOT, dense, trained
+from tests.explain.learning_runs import IDS, NUMBERS, ONE_HOT, dense, trained, values
 from tests.explain.made import Run, facts, remedies, title_of
 
 _MSE = "mean_squared_error"
@@ -56,3 +56,30 @@ def test_what_to_measure(tmp_path: Path) -> None:
     assert remedies(run.first()) == ["metric.for-numbers"]
     assert title_of(run.first()).startswith("accuracy says nothing about a regression")
     assert facts(run.first())["targets.seen"]["distinct"] is None
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "contradicted"),
+    [(0.0005, 0.14, True), (0.2, 0.5, True), (0.2, 0.68, False), (0.65, 0.5, False), (0.0005, 0.99, False)],
+)
+def test_an_accuracy_that_its_own_cross_entropy_contradicts(
+    tmp_path: Path, loss: float, accuracy: float, contradicted: bool
+) -> None:
+    """A wrong answer costs at least ln 2: a loss of 0.2 allows 29 % of them."""
+    run = Run(tmp_path / "run")
+    output = dense("softmax", 2, "sparse_categorical_crossentropy", metrics=["categorical_accuracy"])
+    trained(run, output, IDS, [1.0, 0.8, loss], accuracy=[accuracy] * 3)
+    found = [one for one in run.verdict().findings if one.cause == "metric-mismatch"]
+    assert [one.strength for one in found] == ([Strength.SUPPORTED] if contradicted else [])
+    if contradicted:
+        assert len(run.verdict().findings) == 1  # the accuracy is no sign that nothing was learned
+        assert facts(found[0])["accuracy.contradicts-loss"]["least"] == pytest.approx(
+            1 - loss / 0.6931, abs=1e-3
+        )
+
+
+def test_weights_of_classes_make_the_loss_smaller(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    output = dense("softmax", 2, "sparse_categorical_crossentropy", metrics=["categorical_accuracy"])
+    trained(run, output, IDS, [1.0, 0.2], accuracy=[0.5] * 2, more=(values("weight"),))
+    assert "metric-mismatch" not in run.slugs()

@@ -145,11 +145,6 @@ def is_spread(values: ev.ValuesSeen) -> bool:
     return values.step == 0 and values.rows >= _FEWEST_ROWS
 
 
-def weighted(evidence: Evidence) -> bool:
-    """Samples or classes have weights of their own."""
-    return any(one.event.role == "weight" for one in evidence.all(ev.ValuesSeen))
-
-
 def layer_text(event: ev.OutputSeen) -> str:
     known = event.layer if event.layer else "the output"
     if event.layer == "Dense" or event.layer.startswith("Conv"):

@@ -37,6 +37,9 @@ _SEVERAL_PASSES, _STEPS_OF_PASSES = 5, 200
 #: Classes that a sample lists one by one; of more, the shares of the others are not known.
 _LISTED_CLASSES = 20
 
+#: A wrong answer gives the right class at most one half, which costs this much. Answers beyond it are no rounding.
+_COST_OF_AN_ERROR, _NO_ROUNDING = math.log(2), 0.1
+
 _CROSS_ENTROPIES = ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
 
 
@@ -128,7 +131,7 @@ def course(evidence: Evidence) -> Course | None:
         steps=evidence.step or 0,
         source=newest.source if newest is not None else "journal.jsonl",
         constant=constant_loss(evidence),
-        accuracy=_accuracy(newest.event) if newest is not None else None,
+        accuracy=_accuracy(newest.event) if newest is not None and least_accuracy(evidence) is None else None,
         majority=majority(evidence),
         fell_late=_fell_late(losses, steps),
         passes=_passes(evidence),
@@ -182,6 +185,26 @@ def _accuracy(epoch: ev.EpochDone) -> float | None:
     named = [name for name in epoch.logs if "acc" in name and not name.startswith("val_")]
     values = [number_of(epoch.logs[name]) for name in named]
     return next((value for value in values if value is not None), None)
+
+
+def least_accuracy(evidence: Evidence) -> Fact | None:
+    """An accuracy that its own cross-entropy contradicts: with so low a loss, so many answers cannot be wrong."""
+    compared, epochs = output(evidence), _epochs(evidence)
+    if compared is None or not epochs or compared.event.own_loss or compared.event.part or weighted(evidence):
+        return None
+    loss, seen = number_of(epochs[-1].event.logs.get("loss")), _accuracy(epochs[-1].event)
+    rows = compared.event.loss != "binary_crossentropy" or (compared.event.units or 0) == 1
+    if loss is None or seen is None or not rows or compared.event.loss not in _CROSS_ENTROPIES:
+        return None
+    least = math.floor(100 * (1 - loss / _COST_OF_AN_ERROR)) / 100
+    if not 0 <= seen < least - _NO_ROUNDING:
+        return None
+    return epochs[-1].fact("accuracy.contradicts-loss", accuracy=seen, loss=loss, least=least)
+
+
+def weighted(evidence: Evidence) -> bool:
+    """Samples or classes have weights of their own."""
+    return any(one.event.role == "weight" for one in evidence.all(ev.ValuesSeen))
 
 
 def targets(evidence: Evidence) -> Recorded[ev.ValuesSeen] | None:

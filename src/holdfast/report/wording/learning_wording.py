@@ -178,6 +178,8 @@ TITLES: dict[str, Text] = {
     "loss-task-mismatch.ids": "the loss {loss} compares class ids up to {high:number} with {units} probabilities"
     + _AT,
     "shapes-broadcast": _shapes_title,
+    "metric-mismatch.contradicted": "the accuracy counts something else than the answers: with a loss of {loss:number} "
+    "at least {least:percent} of them are right, and it says {accuracy:percent}" + _AT,
     "metric-mismatch.numbers": "accuracy says nothing about a regression: no prediction equals its target"
     + _AT,
     "metric-mismatch.binary": "binary accuracy of rows with one 1 is {always:percent} for whoever always says 0"
@@ -213,6 +215,8 @@ FACTS: dict[str, Text] = {
     "network answers for none[; an object has a higher score than an empty place in {apart:percent} of pairs]",
     "training.course": "the loss went from {first:number} to {last:number} in {steps:count step}"
     "[; the best answer that ignores the inputs has {constant:number}]",
+    "accuracy.contradicts-loss": "the last epoch has loss {loss:number} and accuracy {accuracy:percent}; a wrong "
+    "answer costs at least 0.693, so at least {least:percent} are right",
     "training.accuracy-against-majority": "accuracy is {accuracy:percent} in training; the most frequent class alone "
     "gives {majority:percent}",
     "output.compared": _compared,
@@ -307,6 +311,11 @@ REMEDIES: dict[str, Advice] = {
     "model.rescale-last": Advice(
         "scale the last layer's numbers inside the model",
         "keras.layers.Rescaling(scale=y.std(), offset=y.mean())",
+    ),
+    "metric.as-keras-chooses": Advice(
+        "let Keras choose the accuracy that fits the labels; CategoricalAccuracy wants rows with one 1, "
+        "SparseCategoricalAccuracy class ids",
+        'metrics=["accuracy"]',
     ),
     "metric.for-numbers": Advice("measure the error of a regression", 'metrics=["mae"]'),
     "metric.categorical": Advice(

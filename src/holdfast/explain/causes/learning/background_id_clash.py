@@ -1,7 +1,7 @@
 """One class id is used for background and for objects."""
 
 from holdfast.explain.causes.learning import detector_course as detection
-from holdfast.explain.readings.compared import weighted
+from holdfast.explain.readings.course import weighted
 from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 #: Share of the places without a box that have one id, from which that id is the background.

@@ -1,6 +1,7 @@
 """One class is so frequent that the network answers nothing else."""
 
-from holdfast.explain.readings.compared import BINARY, CATEGORICAL, SPARSE, compared, is_spread, weighted
+from holdfast.explain.readings.compared import BINARY, CATEGORICAL, SPARSE, compared, is_spread
+from holdfast.explain.readings.course import weighted
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, facts
 
 #: Share of the largest class. Chosen: at four to one a network still learns the smaller class by itself.

@@ -1,6 +1,7 @@
 """A metric that means nothing for the task."""
 
 from holdfast.explain.readings.compared import BINARY, DIFFERENCES, Compared, compared
+from holdfast.explain.readings.course import least_accuracy
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 _ACCURACIES = ("accuracy", "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy")
@@ -14,7 +15,22 @@ def metric_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     if seen is None or seen.labels is None or not set(seen.output.metrics) & set(_ACCURACIES):
         return None
-    return _accuracy_of_numbers(seen) or _binary_of_many(seen)
+    return _contradicted(evidence, seen) or _accuracy_of_numbers(seen) or _binary_of_many(seen)
+
+
+def _contradicted(evidence: Evidence, seen: Compared) -> Finding | None:
+    """Whatever the model answers, its cross-entropy and its accuracy cannot both be true."""
+    contradiction = least_accuracy(evidence)
+    if contradiction is None:
+        return None
+    values = {"metrics": list(seen.output.metrics), "where": seen.output.loss_where, **contradiction.values}
+    return Finding(
+        Strength.SUPPORTED,
+        Title("metric-mismatch.contradicted", values),
+        [contradiction, *seen.because],
+        [Remedy("metric.as-keras-chooses")],
+        ends=False,
+    )
 
 
 def _accuracy_of_numbers(seen: Compared) -> Finding | None:
