@@ -31,7 +31,7 @@ setup: .venv/ready .venv-cold/ready
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	$(BIN)/python -m pip install --quiet --no-deps "tf_keras>=2.19"  # its own requirement is the large `tensorflow`
 	jax=$$($(BIN)/python -c "import importlib.metadata as m; print(m.version('jax'))") && \
-	  $(BIN)/python -m pip install --quiet --no-deps jax-cuda13-plugin==$$jax jax-cuda13-pjrt==$$jax  # to compile for a card
+	  $(BIN)/python -m pip install --quiet --no-deps jax-cuda13-plugin==$$jax jax-cuda13-pjrt==$$jax  # to compile for a GPU
 	touch $@
 
 .venv-cold/ready: pyproject.toml

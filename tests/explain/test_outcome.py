@@ -201,7 +201,7 @@ def test_an_end_that_only_its_parent_was_told_is_not_called_a_failure(tmp_path: 
     verdict = explain(run.path, now=NOW)
     assert (verdict.outcome, verdict.findings[0].cause) == (Outcome.ENDED, "unknown")
     assert not verdict.went_well
-    assert title_of(verdict.findings[0]) == "it ended, and only its parent was told how"
+    assert title_of(verdict.findings[0]) == "it ended, and only its parent knows how"
     assert "known to its parent only" in summary_of(verdict)
 
 

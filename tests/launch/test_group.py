@@ -165,8 +165,8 @@ def test_one_that_is_stuck_is_named_with_the_stacks_of_all(tmp_path: Path) -> No
     code, log = Group(tmp_path / "run", 2, "--step-s", "0.05", "--faulty", "stuck:1:10").ended()
     assert code == 0, log
     assert "for process 1 on" in log
-    assert "process 0 stands in read (light_peer.py" in log
-    assert "process 1 stands in main (light_peer.py" in log
+    assert "process 0 is in read (light_peer.py" in log
+    assert "process 1 is in main (light_peer.py" in log
     assert sorted(one.rank for one in all_of(ev.AgentStacksCaptured, tmp_path / "run")) == [0, 1]
 
 

@@ -142,7 +142,7 @@ class RunList:
             state.busy_since = began
             try:
                 self.refresh(state)
-            except Exception as error:  # the list of this place stands still, and says so
+            except Exception as error:  # the list of this place does not change, and says so
                 state.trouble = f"{type(error).__name__}: {error}"
             state.busy_since = 0.0
             time.sleep(max(0.1, _TICK_S - (time.monotonic() - began)))

@@ -32,7 +32,7 @@ class RunPlace:
 
 
 def places(folders: Iterable[Path]) -> list[RunPlace]:
-    """With labels as short as tells them apart: the shortest ends of their paths that differ."""
+    """With labels as short as distinguishes them: the shortest ends of their paths that differ."""
     paths = list(dict.fromkeys(folder.resolve() for folder in folders))
     if len(paths) == 1:
         return [RunPlace(paths[0])]

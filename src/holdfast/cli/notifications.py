@@ -41,7 +41,7 @@ class Watching:
     """What a command says to the process that notifies."""
 
     def __init__(self) -> None:
-        self.left = False  # the run goes on without us: there is no last message
+        self.left = False  # the run continues without us: there is no last message
 
 
 @contextlib.contextmanager
@@ -135,4 +135,4 @@ def _finish(process: subprocess.Popen[bytes], message: bytes) -> None:
         process.stdin.write(message)
         process.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.wait(_WAIT_S)  # it says what is late, and goes on trying that in the background
+        process.wait(_WAIT_S)  # it says what is late, and keeps trying that in the background

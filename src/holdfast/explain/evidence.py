@@ -157,7 +157,7 @@ class Evidence:
 
     @property
     def end_unknown(self) -> bool:
-        """It ended, and only its parent was told how."""
+        """It ended, and only its parent knows how."""
         end = self.end
         return self.ended is not None and end.exit_code is None and not (end.signal or end.stopped_by_us)
 

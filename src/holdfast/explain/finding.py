@@ -48,7 +48,7 @@ class Outcome(enum.StrEnum):
     KILLED = "killed"  # a signal from outside, or the kernel
     STALLED = "stalled"  # it stood still, and was ended for it or still does
     RUNNING = "running"
-    ENDED = "ended"  # only its parent was told how: it was attached to, and not started here
+    ENDED = "ended"  # only its parent knows how: it was attached to, and not started here
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def course_of(
 ) -> tuple[Recorded[Any], ...]:
     """The course of a watched run by its output, where nothing inside reports it. How it ended is known there.
 
-    When a line was printed is not: its place between the first and the last stands for it.
+    When a line was printed is not: its place between the first and the last is used instead.
     """
     pieces = _pieces(log)
     records = _Records(name, at, pieces, span=(began_mono, ended_mono))

@@ -1,7 +1,7 @@
 """The supervisor of one process of a group: `python -m holdfast.launch.agent`. It watches as `holdfast train`
 does, reports to the coordinator twice a second, and does as the coordinator says.
 
-The coordinator's address, this process's rank and the folders come in the environment, so that no secret stands in a
+The coordinator's address, this process's rank and the folders come in the environment, so that no secret is in a
 list of processes.
 """
 
@@ -51,7 +51,7 @@ COORDINATOR_LOST, REJECTED = 75, 2
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """What a member is told when it is started."""
+    """What a process of the group gets when it is started."""
 
     coordinator: str
     token: str
@@ -236,7 +236,7 @@ class Agent:
                 os.killpg(pid, signal.SIGKILL)
 
     def _stacks(self) -> messages.Stacks:
-        """Where the trainer stands, in a few lines, and the file that holds all of it."""
+        """Where the trainer is, in a few lines, and the file that holds all of it."""
         folder, beat = self._duty.folder, self._beats.newest()
         trainer = next(iter(self._trainers()), None)
         if trainer is None:
@@ -266,7 +266,7 @@ def first_finding(folder: RunFolder) -> dict[str, Any]:
         first = verdict["findings"][0] if verdict["findings"] else {}
         kept = {key: first[key] for key in ("cause", "title", "strength", "because") if key in first}
         return {"summary": verdict["summary"], **kept}
-    except Exception as error:  # whatever goes wrong here, the ending must be told
+    except Exception as error:  # whatever goes wrong here, the ending must be reported
         return {"summary": f"not explained: {error}"}
 
 

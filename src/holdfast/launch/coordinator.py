@@ -226,7 +226,7 @@ class Coordinator:
                     seat.line.send(messages.Kill("the group is brought down"))
             self._wait(KILL_TIMEOUT_S, self._all_ended)
             for rank in [rank for rank in self.seats if not self._has_ended(rank)]:
-                self._drop(rank, "it does not end when told")
+                self._drop(rank, "it does not end when asked to")
         self._tell_ending()
         return self._code()
 
@@ -240,7 +240,7 @@ class Coordinator:
             if seat.stacks is not None:
                 main = " < ".join(seat.stacks.main[:4]) or "no Python frames"
                 self._tell(
-                    f"process {seat.seen.rank} stands in {main}",
+                    f"process {seat.seen.rank} is in {main}",
                     ev.AgentStacksCaptured(
                         rank=seat.seen.rank, main=list(seat.stacks.main), file=seat.stacks.file
                     ),

@@ -84,7 +84,7 @@ def conduct(
 
     def note(event: Event) -> None:
         writer.attempt = attempt()
-        with contextlib.suppress(OSError):  # a full disk is told of by those who watch it
+        with contextlib.suppress(OSError):  # those who watch it report a full disk
             writer.append(event)
 
     address = f"{advertised}:{server.getsockname()[1]}"
@@ -129,7 +129,7 @@ class LocalAgents:
         self._started: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self, rank: int, coordinator: str, token: str) -> bool:
-        """False for a rank of another host. What rank 0 prints is shown; the others' stands in their output.log."""
+        """False for a rank of another host. What rank 0 prints is shown; the others' is in their output.log."""
         here = self._here
         if rank not in here.ranks:
             return False

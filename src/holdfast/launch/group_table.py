@@ -46,7 +46,7 @@ def group_rows(seen: Iterable[ProcessStatus], now: float) -> list[dict[str, Any]
 
 def write(folder: Path, found: list[dict[str, Any]], *, attempt: int, at: float) -> None:
     text = json.dumps({"at": at, "attempt": attempt, "processes": found})
-    with contextlib.suppress(OSError):  # a full disk is told of by those who watch it
+    with contextlib.suppress(OSError):  # those who watch it report a full disk
         atomic_write.write_text(
             folder / TABLE_FILE, text, sync=False, private=True
         )  # made again in two seconds

@@ -1,4 +1,4 @@
-"""How a run looks under a cell: HTML that stands alone, and the same as text. Pure.
+"""How a run looks under a cell: HTML that needs nothing else, and the same as text. Pure.
 
 Colab shows outputs in frames of their own and Jupyter removes scripts and style sheets from what it does not trust: so
 there are neither, only elements with styles of their own, whose colours fit light and dark.
@@ -27,7 +27,7 @@ _MOST_FACTS = 6
 
 
 def live_html(row: Mapping[str, Any], *, folder: str, since_s: float) -> str:
-    """A run that goes on: where it is, how it is doing, and what is worth a look."""
+    """A run that still runs: where it is, how it is doing, and what is worth a look."""
     tone = _BAD if row.get("state") == "stalled" else _LIVE
     facts = _styled("span", "font-variant-numeric:tabular-nums", escape(" · ".join(_facts(row, since_s))))
     course = _styled(
@@ -63,7 +63,7 @@ def verdict_html(verdict: Mapping[str, Any], row: Mapping[str, Any], *, folder: 
 def verdict_bundle(
     verdict: Verdict, row: Mapping[str, Any], *, folder: str, since_s: float, cell_file: str = ""
 ) -> dict[str, str]:
-    """As HTML, and as `holdfast explain` prints it. A cell's file is a temporary one that tells nobody anything."""
+    """As HTML, and as `holdfast explain` prints it. A cell's file is a temporary one whose name means nothing."""
     html = verdict_html(as_json(verdict), row, folder=folder, since_s=since_s)
     text = render(verdict).rstrip("\n")
     if cell_file:
@@ -111,7 +111,7 @@ def _section(title: str, items: Sequence[str]) -> str:
 
 
 def _marked(text: object) -> str:
-    """Escaped, with what stands in backticks as code."""
+    """Escaped, with what is in backticks as code."""
     parts = escape(clipped(str(text), 600)).split("`")
     if len(parts) % 2 == 0:
         return "`".join(parts)

@@ -72,7 +72,7 @@ class RunNotifier:
         while True:
             ready, _, _ = select.select([sys.stdin.fileno()], [], [], _POLL_S)
             message = sys.stdin.buffer.readline().strip() if ready else None
-            if message == b"left":  # the run goes on, and nobody watches it
+            if message == b"left":  # the run continues, and nobody watches it
                 return
             if message == b"ended":
                 self._update()

@@ -60,7 +60,7 @@ class FollowedRun:
             self._restarted(f"all processes are started again in {event.pause_s:g} s")
 
     def _recovered(self, silent_for_s: float) -> None:
-        """A stall that was over before anybody was told of it is not worth a message."""
+        """A stall that was over before anybody heard of it is not worth a message."""
         if self._stall_sent:
             self._ready.append(DueNotice("recovered", f"it moves again, after {long_duration(silent_for_s)}"))
         self._stall, self._stall_sent = None, False

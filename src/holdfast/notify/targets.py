@@ -126,7 +126,7 @@ def check_events(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _filled(text: str, environment: Mapping[str, str], *, where: str) -> str:
-    """`$NAME` stands for a variable of the environment, so that no secret is in the file."""
+    """`$NAME` is a variable of the environment, so that no secret is in the file."""
 
     def value_of(match: re.Match[str]) -> str:
         if match[1] not in environment:

@@ -15,7 +15,7 @@ from holdfast.pipeline.feed import Augment
 
 TRIALS = 40  # as torchvision's RandomIoUCrop
 OVERLAPS = np.array([0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 2.0], np.float32)
-# SSD (Liu et al. 2016, 2.2); 2.0 stands for "the whole image"
+# SSD (Liu et al. 2016, 2.2); 2.0 means "the whole image"
 NO_BOX = np.float32(-1.0)
 
 # The places of the draws in an image's row of random numbers.

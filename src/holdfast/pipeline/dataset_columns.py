@@ -179,7 +179,7 @@ def _clean(
     record: Record, fact: ImageFacts, class_of: dict[str, int], left_out: list[SkippedBox]
 ) -> list[tuple[Corners, int, Box]]:
     kept = []
-    # Where nothing tells the frame, the upright one is taken: it is what every current viewer shows.
+    # Where nothing says which frame it is, the upright one is taken: it is what every current viewer shows.
     declared = record.image.declared_size
     frame = boxes_frame(fact.size, fact.orientation, declared, record.boxes, record.frame)
     stored = frame.name == "stored"

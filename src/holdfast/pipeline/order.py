@@ -63,7 +63,7 @@ def feistel_pass(slot: Any, round_keys: Any, images: int) -> Any:
 
 
 def image_at(positions: Any, *, images: int, seed: int, shuffle: bool = True) -> np.ndarray:
-    """Which image stands at each position; position p is slot p % images of epoch p // images."""
+    """Which image is at each position; position p is slot p % images of epoch p // images."""
     positions = np.atleast_1d(np.asarray(positions, np.uint64))
     slots = positions % images
     if not shuffle:

@@ -90,7 +90,7 @@ class Stream:
 
     @property
     def bad(self) -> frozenset[int]:
-        """The images that are skipped: known from their headers, or met so far. In batches another stands in."""
+        """The images that are skipped: known from their headers, or met so far. In batches another replaces it."""
         return frozenset(self._bad)
 
     @property

@@ -66,7 +66,7 @@ def _as_utf8(file: BinaryIO, first: bytes) -> Iterator[bytes]:
 
 
 class _Scanner:
-    """Lines that may turn out to be the tail are held back; what is pushed out of it is the middle."""
+    """Lines that may turn out to be the tail are kept back; what is pushed out of it is the middle."""
 
     def __init__(self) -> None:
         self._kept: dict[int, bytes] = {}

@@ -7,7 +7,7 @@ import re
 
 from holdfast.printed.number_text import NUMBER, number, without_lookalikes
 
-#: What stands around a number: tensor(0.5, …), tf.Tensor(0.5, …), np.float32(0.5), array(0.5), [0.5], '0.5'.
+#: What is around a number: tensor(0.5, …), tf.Tensor(0.5, …), np.float32(0.5), array(0.5), [0.5], '0.5'.
 _WRAPPED = (
     r"(?:(?:tf\.)?[Tt]ensor\(|(?:np|jnp|numpy)?\.?(?:float\d\d|array|asarray|Array|"
     r"DeviceArray)\(|\[|\(|['\"])?\s*"
@@ -97,7 +97,7 @@ def metrics(text: str, *, beside_progress: bool = False) -> dict[str, float]:
 
 
 def loss_of(values: dict[str, float]) -> float | None:
-    """The loss that stands for the line: the training's total before the validation's, before a part's."""
+    """The loss of the line: the training's total before the validation's, before a part's."""
     losses = {name: value for name, value in values.items() if _LOSS.search(name)}
     training = {name: value for name, value in losses.items() if not is_validation(name)}
     broken = next((value for value in training.values() if not math.isfinite(value)), None)

@@ -25,7 +25,7 @@ _GLOG = re.compile(r"^[IWEF]\d{4}\s+(?:\d\d:\d\d:\d\d\.\d+\s*)?(?:\d+\s+)?[\w./<
 
 
 def number(text: str) -> float | None:
-    """The number that a text matched by `NUMBER` stands for."""
+    """The number in a text that `NUMBER` matches."""
     if "#" in text:
         return float("nan") if "INF" not in text else float("-inf" if text.startswith("-") else "inf")
     try:

@@ -1,7 +1,7 @@
 """How far a printed line says that the run has come: step, epoch, and of how many.
 
 The general rule: a number after a word for step or epoch, optionally of a total. Fractions without such a word count
-where a bar, a rate, a percentage or a result stands next to them. Settings, dates, versions and paths do not.
+where a bar, a rate, a percentage or a result is next to them. Settings, dates, versions and paths do not.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def _one_traceback(texts: Sequence[str], start: int) -> TracebackText | None:
 
 
 class _Unprefixed:
-    """The lines of a traceback without what stands in front of each of them: a time, a level, a rank, an indent."""
+    """The lines of a traceback without what is in front of each of them: a time, a level, a rank, an indent."""
 
     def __init__(self, texts: Sequence[str], start: int) -> None:
         self._texts = texts

@@ -107,7 +107,7 @@ def _step_time(samples: list[Sample], zero: float) -> Chart:
         note = f"Not drawn: the first steps of an attempt, which compile ({slow})." if slow else ""
         return Chart("Time of a step", "s", series, stacked=True, note=note)
     whole = [(s.mono - zero, s.step_s) for s in samples if s.step_s is not None]
-    note = "Waiting for data and computing were not told apart in this run." if whole else ""
+    note = "Waiting for data and computing were not measured apart in this run." if whole else ""
     return Chart("Time of a step", "s", _drawn([("whole step", whole)]), note=note)
 
 
@@ -141,7 +141,7 @@ def _throughput(entries: list[Entry], samples: list[Sample], zero: float) -> Cha
 
 
 def _counted(samples: list[Sample], attempt: int, zero: float) -> list[Point]:
-    """Steps of one attempt over time. One that goes on jumps from 0 to where it was, which is no pace."""
+    """Steps of one attempt over time. One that resumes jumps from 0 to where it was, which is no pace."""
     return [
         (s.mono - zero, float(s.step))
         for s in samples
@@ -193,7 +193,7 @@ def _gpu(entries: list[Entry], samples: list[Sample], zero: float) -> Chart:
 
 
 def _gpu_work(samples: list[Sample], zero: float) -> Chart:
-    """The share of the time in which a kernel ran, by NVML; the mean over the run stands beside it."""
+    """The share of the time in which a kernel ran, by NVML; the mean over the run is beside it."""
     busy = [
         (s.mono - zero, sum(shares) / len(shares) / 100.0)
         for s in samples

@@ -103,7 +103,7 @@ def _head(story: RunTimeline, verdict: Mapping[str, Any]) -> str:
 def _verdict(verdict: Mapping[str, Any]) -> str:
     findings = verdict.get("findings", [])
     runs = verdict.get("outcome") in ("running", "stalled")
-    parts = [f"<section><h2>{'How it stands' if runs else 'Why it ended'}</h2>"]
+    parts = [f"<section><h2>{'Where it is' if runs else 'Why it ended'}</h2>"]
     if verdict.get("summary"):
         parts.append(f"<p>{escape(str(verdict['summary']))}</p>")
     warned = "".join(f"<li>{_fact(one)}</li>" for one in verdict.get("warned", []))
@@ -154,7 +154,7 @@ def _text(values: Mapping[str, Any], name: str) -> str:
 
 
 def _marked(text: object) -> str:
-    """Escaped, with what stands in backticks as code."""
+    """Escaped, with what is in backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(str(text)))
 
 

@@ -132,7 +132,7 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _axes(across: Sequence[tuple[float, float]], up: Sequence[float], unit: str) -> str:
-    """`across` are places from 0 to 1 and what stands there; `up` is at even distances."""
+    """`across` are places from 0 to 1 and what is there; `up` is at even distances."""
     wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM - TOP
     base = TOP + tall
     line = f'<path class="axis" d="M{LEFT} {TOP}V{base}H{LEFT + wide}"/>'

@@ -82,7 +82,7 @@ def paces(points: Sequence[Point], least_s: float = 5.0) -> list[Point]:
     """Change a second of a counter of slow steps, over stretches of at least `least_s`.
 
     Between two samples a second apart there is one step or none, and their rates would say nothing. Before the
-    first step there is no pace; a counter that stands has one that falls.
+    first step there is no pace; a counter that does not move has one that falls.
     """
     moved = next((at for at in range(1, len(points)) if points[at][1] != points[at - 1][1]), None)
     if moved is None:

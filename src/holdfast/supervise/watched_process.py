@@ -1,6 +1,6 @@
 """A process that is watched and is not our child: whether it lives, waiting for its end, and how it ended.
 
-Only a parent is told how a process ended. Linux 6.15 and later tell everybody who holds a descriptor of the process;
+Only a parent learns how a process ended. Linux 6.15 and later inform everybody who holds a descriptor of the process;
 before that, the status can be read as long as the parent has not asked for it.
 """
 
@@ -57,7 +57,7 @@ class WatchedProcess:
         return _is_same_alive(procfs.stat(self.pid), self.at_start)
 
     def exit_status(self) -> ExitStatus | None:
-        """How it ended; None where this kernel tells its parent only. Waits a moment for the parent to take note."""
+        """How it ended; None where this kernel informs its parent only. Waits a moment for the parent to take note."""
         until = time.monotonic() + _REAPED_WITHIN_S
         status: int | None = None
         while status is None and time.monotonic() < until:

@@ -11,7 +11,7 @@ export function merge(known, fresh) {
   return { ...fresh, series };
 }
 
-// What the board is told that the page has already.
+// What the page has already, as the board is asked.
 export const have = (known) => (known?.series ?? []).map((one) => one.thinned + "." + one.at.length).join(",");
 
 // Columns over the steps, or over seconds since the run began. The axis never goes back: where a run resumed from an

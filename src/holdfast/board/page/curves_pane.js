@@ -25,7 +25,7 @@ export class CurvesPane {
   destroy() { this.panel.destroy(); }
 }
 
-// The end of a path that tells it apart from the others.
+// The end of a path that distinguishes it from the others.
 export function shortest(id, ids) {
   const parts = id.split("/");
   for (let length = 1; length < parts.length; length++) {

@@ -18,7 +18,7 @@ export function span(s) { // two units at most
   return Math.floor(s / 86400) + " days";
 }
 
-export function age(at, now) { // short: it stands in every row
+export function age(at, now) { // short: every row has one
   const s = Math.max(0, now - at);
   if (!at) return "";
   if (s < 10) return "now";

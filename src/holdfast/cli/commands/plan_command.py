@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     beside = host_memory.host_items(
         data_facts.host_facts_of(recipe, data, state_bytes=state, on_gpu=gpu is not None)
     )
-    told: dict[str, Any] = {"memory_bytes": memory_bytes, "target": target, "host": beside, "notes": notes}
-    print(json.dumps(plan_text.as_json(made, **told)) if args.json else plan_text.as_text(made, **told))
+    context: dict[str, Any] = {"memory_bytes": memory_bytes, "target": target, "host": beside, "notes": notes}
+    print(json.dumps(plan_text.as_json(made, **context)) if args.json else plan_text.as_text(made, **context))
     return ExitCode.FINE if made.chosen is not None else ExitCode.FINDINGS
 
 
@@ -80,8 +80,8 @@ def _target(args: argparse.Namespace, recipe: Recipe) -> tuple[GpuSpec | None, i
     found = None if args.cpu else local_gpu()
     if found is not None:
         known = gpu_catalogue.gpu_of_driver_name(found.name) or gpu_catalogue.gpu_of_size(found.total_bytes)
-        held = [f"{found.name}: {found.describe()}"]
-        return known.with_memory(found.total_bytes), found.free_bytes, found.name, held
+        notes = [f"{found.name}: {found.describe()}"]
+        return known.with_memory(found.total_bytes), found.free_bytes, found.name, notes
     memory = size or free_memory_bytes()
     return (
         None,

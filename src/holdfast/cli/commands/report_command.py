@@ -44,10 +44,10 @@ def write(run_folder: Path, output: Path | None = None, *, redact: bool = False)
     folder = RunFolder(run_folder)
     with reading_run(run_folder):
         verdict = as_json(explain(run_folder))
-        told = story.read_timeline(folder)
+        timeline = story.read_timeline(folder)
         if redact:
-            verdict, told = redacting.verdict(verdict, told.host), redacting.story(told)
-        page = html.render(told, verdict)
+            verdict, timeline = redacting.verdict(verdict, timeline.host), redacting.story(timeline)
+        page = html.render(timeline, verdict)
     own = folder.path / "report-redacted.html" if redact else folder.report
     target = output / own.name if output is not None and output.is_dir() else output or own
     if output is not None and target.exists() and not _is_report(target):

@@ -1,4 +1,4 @@
-"""Failures that `holdfast demo` injects from outside into a running training. The verdict is not told of them."""
+"""Failures that `holdfast demo` injects from outside into a running training. The verdict knows nothing of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Passes over large maps as kernels of our own, for NVIDIA GPUs: where a profile showed that the compiler's
-take two to five times what the memory would allow. Each stands beside a plain form, which is what every other device
+take two to five times what the memory would allow. Each has a plain form beside it, which is what every other device
 gets; `tests/detectors/on_jax.py` holds them equal.
 
 Written in Pallas, for its Triton backend, which JAX means to drop one day: without it the plain forms run.

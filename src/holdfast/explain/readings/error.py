@@ -43,7 +43,7 @@ _SAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """A crash in native code, as Python's fault handler told it."""
+    """A crash in native code, as Python's fault handler reports it."""
 
     what: str  # "Segmentation fault"
     #: File, line and function of the thread that crashed, innermost first.
@@ -66,10 +66,10 @@ class Fatal:
 
 def read_fatal(text: str, *, source: str) -> Fatal | None:
     """The last crash in a file that the fault handler wrote."""
-    _, mark, told = text.rpartition("Fatal Python error: ")
+    _, mark, reported = text.rpartition("Fatal Python error: ")
     if not mark:
         return None
-    what, _, rest = told.partition("\n")
+    what, _, rest = reported.partition("\n")
     current = re.search(r"Current thread .*\n(?:  Garbage-collecting\n)?((?:  File .*\n?)*)", rest)
     threads = re.findall(r"^Thread .*\n(?:  Garbage-collecting\n)?((?:  File .*\n?)*)", rest, re.MULTILINE)
     told_of = current[1] if current else threads[-1] if threads else ""  # the main thread comes last
@@ -179,7 +179,7 @@ _ESSENCE_LENGTH = 200  # characters of a message that are shown
 _LAST_LINES = 300
 #: …and where a script that the probe was in ended without an exception: what it said long before is another story.
 _VERY_LAST_LINES = 40
-#: …and where it stands: what it was about.
+#: …and where it is: what it was about.
 _LAST_WORDS = 5
 #: What multiprocessing raises when the process at the other end is gone.
 _PIPE_BROKE = ("EOFError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError")

@@ -73,7 +73,7 @@ class Fit:
 
     @property
     def steps(self) -> int:
-        """Steps done. A probe that lost its callbacks counts none; the optimizer's own count then tells."""
+        """Steps done. A probe that lost its callbacks counts none; the optimizer's own count is used then."""
         counted = self.end.steps if self.done is not None else sum(self.steps_by_epoch)
         if counted or self.started is None or self.done is None:
             return counted

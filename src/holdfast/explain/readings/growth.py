@@ -328,7 +328,7 @@ def _in_one_step(samples: Looks) -> Rise:
 
 
 def _since_the_step_before(samples: Looks, begin: int, at: int) -> Rise:
-    """The rise from the sample before the step that stands, less what the steps in between took at the rate so far.
+    """The rise from the sample before the last step, less what the steps in between took at the rate so far.
 
     Only for a step that takes far longer than those before it: of the slow steps of a leak each takes its share.
     """

@@ -218,7 +218,7 @@ def waits_for_data(evidence: Evidence) -> DataWait | None:
 
 
 _PAUSE_S = 3.0  # without a heartbeat: longer than any ordinary step of the test programs
-#: All chosen. Samples, and windows of several seconds, below which it cannot be told whether most steps waited.
+#: All chosen. Samples, and windows of several seconds, below which it cannot be known whether most steps waited.
 _LEAST_SAMPLES, _LEAST_WINDOWS = 3, 3
 #: Pauses are rare when they come at less than every tenth step, and are what was waited for when they make up half.
 _RARE, _HALF = 0.1, 0.5
@@ -229,13 +229,13 @@ _MANY_STEPS = 0.4
 
 
 def waits_throughout(evidence: Evidence) -> bool:
-    """Whether most steps waited for data, and not only those of a pause or two. True where it cannot be told.
+    """Whether most steps waited for data, and not only those of a pause or two. True where it cannot be known.
 
-    What is sampled is told a look late, so that the windows are of several seconds.
+    A sample shows what was so a look before, so that the windows are of several seconds.
     """
     trained = [sample for _, sample in evidence.samples if sample.step and sample.phase]
     while len(trained) > 1 and trained[-2].step == trained[-1].step:
-        trained.pop()  # what stands after the last step is no pause between steps
+        trained.pop()  # what comes after the last step is no pause between steps
     if len(trained) < _LEAST_SAMPLES:
         return True
     ages = [  # the first batch of an epoch is waited for apart, and not among the time of steps

@@ -79,7 +79,7 @@ def _scalars_below(tensor: Any) -> list[Any]:
 
 
 def _node(tensor: Any) -> Any:
-    """Of a graph by its name, which is its own; of an eager step by the object that stands for it."""
+    """Of a graph by its name, which is its own; of an eager step by the object that represents it."""
     return id(tensor.op) if isinstance(tensor, Symbol) else tensor.op.name
 
 

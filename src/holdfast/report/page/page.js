@@ -119,8 +119,8 @@
     document.querySelectorAll(".plot").forEach((holder) => draw(story.charts[Number(holder.dataset.chart)], holder));
     const legend = document.getElementById("marks");
     legend.textContent = "";
-    const told = story.marks.filter((mark) => mark.kind !== "epoch").sort((a, b) => a.at - b.at);
-    const bad = told.filter((mark) => !["save", "validation"].includes(mark.kind)), usual = told.filter((mark) => !bad.includes(mark));
+    const listed = story.marks.filter((mark) => mark.kind !== "epoch").sort((a, b) => a.at - b.at);
+    const bad = listed.filter((mark) => !["save", "validation"].includes(mark.kind)), usual = listed.filter((mark) => !bad.includes(mark));
     for (const mark of [...bad.slice(-30), ...usual.slice(-8)].sort((a, b) => a.at - b.at)) {
       const item = document.createElement("li"), dot = document.createElement("i");
       dot.style.background = markColours[mark.kind] || "#888";

@@ -102,7 +102,7 @@ TITLES: dict[str, Text] = {
         "stalled": "it does not move, and the cause is not known",
         "killed": "it was ended, and it is not known by whom",
         "failed": "it failed, and the cause is not known",
-        "ended": "it ended, and only its parent was told how",
+        "ended": "it ended, and only its parent knows how",
         "stopped-early": "it ended by itself before its planned end, and the cause is not known",
     }.get(values["outcome"], "the cause is not known"),
     "unknown.process-gone": "the process ended inside the block: its kernel was restarted or killed, or it crashed",

@@ -2,7 +2,7 @@
 
 A place names a value and how it is printed: `size`, `duration`, `seconds`, `count`, `count step`,
 `count process/processes`, `number`, `percent`, `clip 120`, `code 90` (a piece of code), `list 5`, `or a file` (instead
-of an empty value); else as it is. What stands in square brackets is left out when one of its values is missing, empty
+of an empty value); else as it is. What is in square brackets is left out when one of its values is missing, empty
 or False. `{value:if}` prints nothing: it only decides about its brackets.
 """
 

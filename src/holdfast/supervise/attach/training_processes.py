@@ -1,6 +1,6 @@
 """Training processes of this machine, and which of them somebody watches.
 
-A process trains, as far as can be told from outside, when it has the libraries of TensorFlow, JAX or torch loaded.
+A process trains, as far as can be seen from outside, when it has the libraries of TensorFlow, JAX or torch loaded.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def _mobilenet_layers() -> Iterator[str]:
 
 
 def _resnet_stage(stage: int, count: int) -> Iterator[str]:
-    """By depth, as Keras lists the layers of a model: a shortcut stands beside the last convolution of its block."""
+    """By depth, as Keras lists the layers of a model: a shortcut comes beside the last convolution of its block."""
     for block in range(1, count + 1):
         name = f"conv{stage}_block{block}"
         for part in (1, 2):

@@ -34,7 +34,7 @@ class NotAPipelineConfig(HoldfastError):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value as it is written. `quoted` tells a string from a name or a number."""
+    """A value as it is written. `quoted` distinguishes a string from a name or a number."""
 
     text: str
     quoted: bool
