@@ -91,3 +91,15 @@ def test_the_script_of_a_command(command: list[str], words: list[ScriptWord]) ->
 
 def test_other_scripts_on_request() -> None:
     assert list(script_words(["bash", "train.sh"], (".py", ".sh"))) == [ScriptWord("train.sh", False)]
+
+
+def test_a_package_beside_the_records_of_an_installer_is_nobodys_own(tmp_path: Path) -> None:
+    """`pip install --target libraries torch`, and libraries on PYTHONPATH."""
+    for folder in ("libraries/torch/multiprocessing", "libraries/torch", "project/torch"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "libraries" / "torch-2.13.0.dist-info").mkdir()
+    installed = tmp_path / "libraries" / "torch" / "multiprocessing" / "spawn.py"
+    assert not user_code.is_user_file(str(installed))
+    assert user_code.is_user_file(str(tmp_path / "project" / "torch" / "spawn.py"))
+    assert user_code.is_user_file(str(tmp_path / "libraries" / "train.py"))

@@ -1,12 +1,14 @@
 """Whose code is it? Which files are the user's own, and which word of a command is the user's script.
 
 One answer for the probe, which asks in the user's process, and for the supervisor and `explain`, which ask by the
-path alone, perhaps on another machine. So the rule knows paths only; what the running process knows besides (where
-its frameworks and its standard library lie) the probe adds to it.
+path, perhaps on another machine. So the rule knows paths, and what lies beside them where they are there; what the
+running process knows besides (where its frameworks and its standard library lie) the probe adds to it.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -29,6 +31,7 @@ _FRAMEWORKS = re.compile(
 )
 _PROBE = re.compile(r"(?:^|/)holdfast/probe/")
 _GENERATED = "__autograph_generated"
+_MOST_ENTRIES = 5000  # of a folder: packages of one's own may lie beside a million images
 
 
 def is_user_file(path: str) -> bool:
@@ -44,7 +47,29 @@ def is_user_file(path: str) -> bool:
         or _PROBE.search(path)
         or _GENERATED in path
         or path.startswith(OWN_FOLDER)
+        or _is_beside_records(path)
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_beside_records(path: str) -> bool:
+    """In a package of a folder that `pip install --target` has filled: the records of what it installed lie beside it.
+    On another machine, where the path is not there, this is not known."""
+    folder = package = os.path.dirname(path)
+    while folder not in ("", "/") and os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder = os.path.dirname(folder)
+    return folder != package and os.path.isabs(path) and _has_records(folder)
+
+
+@functools.lru_cache(maxsize=256)
+def _has_records(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(
+                entry.name.endswith(".dist-info") for entry in itertools.islice(entries, _MOST_ENTRIES)
+            )
+    except OSError:
+        return False
 
 
 class ScriptWord(NamedTuple):

@@ -72,9 +72,12 @@ class _Sign(NamedTuple):
 
 def cut_off_file(evidence: Evidence) -> CutOffFile | None:
     """A file in the frames of the error that ends too early, where the error came out of reading."""
-    seen, error = evidence.last(ev.AtHandSeen), evidence.error
-    if seen is None or error is None or error.left not in ("script", ""):
+    error = evidence.error
+    # A worker recorded what it had before the training got the exception as a text.
+    with_files = [one for one in evidence.all(ev.AtHandSeen) if one.event.files]
+    if not with_files or error is None or error.left not in ("script", ""):
         return None
+    seen = with_files[-1]
     torn = [one for one in seen.event.files if one.get("missing")]
     inner = " ".join([*error.frames[-4:], error.user_code])
     if not torn or not _READING.search(inner) or _WRITING.search(error.user_code):

@@ -91,10 +91,10 @@ def watch_process(context: ProbeContext) -> None:
 
 def process_hooks() -> tuple[Hook, ...]:
     from .fit import array_saving
-    from .process import worker_processes
+    from .process import worker_exceptions, worker_processes
     from .state import skipped_loops
 
-    return (*array_saving.HOOKS, *skipped_loops.HOOKS, *worker_processes.HOOKS)
+    return (*array_saving.HOOKS, *skipped_loops.HOOKS, *worker_processes.HOOKS, *worker_exceptions.HOOKS)
 
 
 def framework_hooks(name: str) -> tuple[Hook, ...]:

@@ -13,6 +13,7 @@ import pytest
 from holdfast.journal.beats import Phase
 from holdfast.journal.events import (
     DatasetSeen,
+    ExhaustedIteratorUsed,
     ExitStarted,
     FrameworkSeen,
     LoopSeen,
@@ -56,6 +57,15 @@ def test_a_loop_on_torch_is_counted_and_its_weights_are_the_same_bits(tmp_path: 
     assert 0 < first.logs["loss"] < 1
     assert {Phase.DATA_WAIT, Phase.FILL, Phase.STEP} <= {beat.phase for beat in told.beats}
     assert told.beats[-1].data_wait_ns > 0
+
+
+def test_an_iterator_with_persistent_workers_begins_every_pass_itself(tmp_path: Path) -> None:
+    told = run(SCRIPTS / "torch_workers.py", folder=tmp_path / "run", cwd=SCRIPTS, python=PYTHON)
+    assert told.code == 0, told.output
+    assert not told.all(ProbeFailed)
+    assert [event.steps for event in told.all(PassDone)] == [4, 4, 4, 4]
+    assert not told.all(ExhaustedIteratorUsed)
+    assert max(beat.epoch for beat in told.beats) == 3
 
 
 def test_a_loss_that_breaks_in_a_loop_on_torch_is_told_at_its_step(tmp_path: Path) -> None:

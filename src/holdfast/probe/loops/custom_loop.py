@@ -145,6 +145,11 @@ class CustomLoop:
         heartbeat.set_phase(Phase.FILL if fresh else Phase.DATA_WAIT)
         return Stopwatch()
 
+    def iterator_restarts(self, iterator: Any) -> None:
+        """One with persistent workers begins every pass itself, instead of a new one."""
+        if self._iterator is not None and self._iterator() is iterator:
+            self._iterator = None
+
     def next_ends(self, clock: Stopwatch | None, element: Any) -> None:
         if clock is None:
             return

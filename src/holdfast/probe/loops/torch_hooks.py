@@ -63,6 +63,10 @@ def hook_tensor(context: ProbeContext, module: Any) -> None:
 
 def hook_loader(context: ProbeContext, module: Any) -> None:
     watch_iterator(context, module._BaseDataLoaderIter, PART)
+    observe(
+        context, module._BaseDataLoaderIter, "_reset", PART,
+        before=lambda args, kwargs: context.loop.iterator_restarts(args[0]),
+    )  # fmt: skip
 
 
 TORCH_HOOKS = (

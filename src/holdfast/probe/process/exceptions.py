@@ -61,6 +61,7 @@ class ExceptionLog:
 
     def new_run(self) -> None:
         self._counts: dict[tuple[Any, ...], int] = {}
+        self._from_worker = 0
         self._shapes_of: int | None = None  # the id of the exception whose array shapes are recorded
 
     def script_raised(self, error: BaseException) -> None:
@@ -72,6 +73,13 @@ class ExceptionLog:
         described = self.describe(error, left="script", caught=False)
         self._context.record(described)
         self._context.guard(at_hand.PART, self._record_at_hand, error, described.paths)
+
+    def leaves_worker(self, error: Exception) -> None:
+        """Of a worker process, for the training to raise again."""
+        self._from_worker += 1
+        if self._from_worker <= _ALWAYS_FIRST:
+            trace = list(user_lines.frames_of(error.__traceback__))
+            self._record_at_hand(error, _paths(_text(error)[:_MESSAGE_LIMIT], trace))
 
     def left_call(self, error: BaseException, left: Left, *, callback: str = "") -> None:
         """An exception on its way out of fit, a callback or a loader."""
