@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.made import Run, facts, remedies
+from tests.explain.made import Run, code_of, facts, remedies, title_of
 
 
 def _resumed(run: Run, *, initial_epoch: int, iterations: int, restored: bool) -> None:
@@ -84,3 +84,36 @@ def test_checkpoints_that_are_numbered_from_the_start_again(
     assert [one.strength for one in found] == ([Strength.SUPPORTED] if named else [])
     if named:
         assert facts(found[0])["checkpoint.numbered-again"] == {"path": path, "first": saved}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "code"),
+    [
+        ("module.0.weight", "0.weight", 'state = {name.removeprefix("module."): value'),
+        ("0.weight", "net.0.weight", 'state = {"net." + name: value'),
+        ("conv.weight", "fc.weight", "model.load_state_dict(state)"),
+    ],
+)  # fmt: skip
+def test_a_state_of_which_nothing_was_taken(tmp_path: Path, given: str, wanted: str, code: str) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.StateDictLoaded(taken=0, given=6, wanted_name=wanted, given_name=given, where="train.py:40"),
+        ev.LoopSeen(by="torch_optimizer", where="train.py:50"),
+    )
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=100)
+    run.ended(0)
+    first = run.first()
+    assert (first.cause, first.strength) == ("resume-lost-state", Strength.ESTABLISHED)
+    assert title_of(first) == (
+        "nothing was restored: load_state_dict took none of the 6 entries that it was given (train.py:40)"
+    )
+    assert facts(first)["state.not-taken"]["given_name"] == given
+    assert code in code_of(first.remedies[0])
+
+
+def test_a_second_load_that_takes_the_state_is_what_counts(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.StateDictLoaded(taken=0, given=6), ev.StateDictLoaded(taken=6, given=6))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=100)
+    run.ended(0)
+    assert "resume-lost-state" not in run.slugs()

@@ -21,6 +21,7 @@ from holdfast.journal.events import (
     NonFiniteSeen,
     PassDone,
     ProbeFailed,
+    StateDictLoaded,
 )
 from tests.probe.probed import SCRIPTS, line, run
 
@@ -66,6 +67,21 @@ def test_an_iterator_with_persistent_workers_begins_every_pass_itself(tmp_path: 
     assert [event.steps for event in told.all(PassDone)] == [4, 4, 4, 4]
     assert not told.all(ExhaustedIteratorUsed)
     assert max(beat.epoch for beat in told.beats) == 3
+
+
+def test_a_state_of_which_nothing_is_taken_is_recorded_and_the_next_one(tmp_path: Path) -> None:
+    told = run(SCRIPTS / "torch_state.py", folder=tmp_path / "run", cwd=SCRIPTS, python=PYTHON)
+    assert told.code == 0, told.output
+    assert not told.all(ProbeFailed)
+    nothing, all_of_it = told.all(StateDictLoaded)
+    assert nothing == StateDictLoaded(
+        taken=0,
+        given=2,
+        wanted_name="weight",
+        given_name="module.weight",
+        where=line("torch_state.py", "model.load_state_dict(wrapped"),
+    )
+    assert (all_of_it.taken, all_of_it.given) == (2, 2)
 
 
 def test_a_loss_that_breaks_in_a_loop_on_torch_is_told_at_its_step(tmp_path: Path) -> None:

@@ -40,6 +40,16 @@ class Restored(Event):
     planned_name: str = ""
 
 
+class StateDictLoaded(Event):
+    """A module of torch was given a state without `strict`. Recorded when it took none of it, and once after that."""
+
+    taken: int = 0
+    given: int = 0
+    wanted_name: str = ""  # the first of the module's own that was not there
+    given_name: str = ""  # the first that was not taken
+    where: str = ""
+
+
 class CheckpointRejected(Event):
     """A checkpoint is corrupt and is not used."""
 

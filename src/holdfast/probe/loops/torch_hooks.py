@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ...journal.events import StateDictLoaded
+from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.wrapping import observe
@@ -69,8 +71,37 @@ def hook_loader(context: ProbeContext, module: Any) -> None:
     )  # fmt: skip
 
 
+def hook_module(context: ProbeContext, module: Any) -> None:
+    took_nothing: list[bool] = []  # of the last state, where one was
+
+    def loaded(args: Any, result: Any) -> None:
+        given = list(args[1]) if len(args) > 1 else []
+        unexpected = list(getattr(result, "unexpected_keys", ()))
+        taken = len(given) - len(unexpected)
+        if not given or (taken and not took_nothing):
+            return
+        took_nothing[:] = [] if taken else [True]
+        missing = list(getattr(result, "missing_keys", ()))
+        context.record(
+            StateDictLoaded(
+                taken=taken,
+                given=len(given),
+                wanted_name=str(missing[0]) if missing else "",
+                given_name=str(unexpected[0]) if unexpected else "",
+                where=user_lines.caller_line(),
+            )
+        )
+
+    observe(
+        context, module.Module, "load_state_dict", PART,
+        before=lambda args, kwargs: (*args, kwargs["state_dict"]) if "state_dict" in kwargs else args,
+        after=loaded,
+    )  # fmt: skip
+
+
 TORCH_HOOKS = (
     Hook(PART, "torch.optim.optimizer", hook_optimizer),
     Hook(PART, "torch._tensor", hook_tensor),
     Hook(PART, "torch.utils.data.dataloader", hook_loader),
+    Hook(PART, "torch.nn.modules.module", hook_module),
 )

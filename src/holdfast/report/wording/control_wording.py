@@ -30,6 +30,16 @@ def _logs(values: Mapping[str, Any]) -> str:
     return filled("the logs were {logs:list 4}", {"logs": shown})
 
 
+def _load_strictly(values: Mapping[str, Any]) -> str:
+    given, wanted = str(values["given_name"]), str(values["wanted_name"])
+    load, rename = "model.load_state_dict(state)", ""
+    if wanted and given.endswith(f".{wanted}"):
+        rename = f'name.removeprefix("{given[: -len(wanted)]}")'
+    elif given and wanted.endswith(f".{given}"):
+        rename = f'"{wanted[: -len(given)]}" + name'
+    return f"state = {{{rename}: value for name, value in state.items()}}\n{load}" if rename else load
+
+
 def _resumed(values: Mapping[str, Any]) -> str:
     return (
         filled("training continues at epoch {epoch}", values)
@@ -71,6 +81,8 @@ TITLES: dict[str, Text] = {
     "nothing-trainable.no-gradient": "no gradient reaches any weight: the loss does not follow from them "
     "by steps that can be differentiated",
     "resume-lost-state": "it was resumed without the optimizer's state: momenta and schedule started again",
+    "resume-lost-state.nothing-taken": "nothing was restored: load_state_dict took none of the "
+    "{given:count entry/entries} that it was given[ ({where})]",
     "silent-but-moving": "it is not stuck: it trains, {steps_per_s:number} steps a second, and prints nothing",
     "stopped-by-callback": "{by:or the script} stopped the training[ ({where})]",
     "stopped-on-nan.raised": "the program stopped itself: the loss was not a number",
@@ -91,6 +103,8 @@ FACTS: dict[str, Text] = {
     "checkpoint.restored": "{by} restored {path}[ at epoch {epoch}][, after {iterations:count step} of "
     "training]",
     "checkpoint.without-optimizer": "{by} restored {path} without the optimizer's state[ ({where})]",
+    "state.not-taken": "the first entry of the checkpoint is called {given_name}, the model's {wanted_name}; "
+    "strict=False passes over names that do not fit",
     "checkpoint.numbered-again": "it continues from {path}, and saves from {first} on again",
     "callback.stalled": "it has not moved for {seconds:duration} inside the callback[ {callback}]",
     "callback.watches": "{callback:or a callback} watches {monitor}",
@@ -167,6 +181,10 @@ REMEDIES: dict[str, Advice] = {
     "checkpoint.save-with-optimizer": Advice(
         "save and load the whole model, with its optimizer",
         'model.save("last.keras")\nmodel = keras.models.load_model("last.keras")',
+    ),
+    "state.load-strictly": Advice(
+        "rename the entries, and load with strict=True, which raises where a name does not fit",
+        _load_strictly,
     ),
     "checkpoint.backup-and-restore": Advice(
         "let a callback do it", 'keras.callbacks.BackupAndRestore("backup", double_checkpoint=True)'

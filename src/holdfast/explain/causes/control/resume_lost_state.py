@@ -4,7 +4,7 @@ import re
 from pathlib import PurePath
 
 from holdfast.explain.readings.warnings_seen import warned_of
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 #: Of an epoch or a step, or a metric, in the name of a checkpoint.
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -13,6 +13,9 @@ _SKIPPED = "Skipping variable loading for optimizer"
 
 @cause("resume-lost-state")
 def resume_lost_state(evidence: Evidence) -> Finding | None:
+    nothing = evidence.last(ev.StateDictLoaded)
+    if nothing is not None and not nothing.event.taken:
+        return _took_nothing(evidence, nothing)
     fit, restored, skipped = evidence.fit, _restored_without(evidence), warned_of(evidence, _SKIPPED)
     if fit is None or fit.started is None or (restored is None and skipped is None):
         return None
@@ -34,6 +37,22 @@ def resume_lost_state(evidence: Evidence) -> Finding | None:
             skipped and Fact("keras.skips-optimizer", {}, skipped.source),
         ),
         (Remedy("checkpoint.save-with-optimizer"), Remedy("checkpoint.backup-and-restore")),
+        ends=False,
+    )
+
+
+def _took_nothing(evidence: Evidence, nothing: Recorded[ev.StateDictLoaded]) -> Finding | None:
+    """Names that do not fit, and a load that says nothing of it: the training begins with new weights."""
+    if not evidence.step:
+        return None
+    event = nothing.event
+    values = {"given": event.given, "where": event.where}
+    named = {**values, "given_name": event.given_name, "wanted_name": event.wanted_name}
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("resume-lost-state.nothing-taken", values),
+        [nothing.fact("state.not-taken", **named)],
+        [Remedy("state.load-strictly", named)],
         ends=False,
     )
 
