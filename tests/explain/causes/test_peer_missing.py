@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from holdfast.journal.stack_files import Frame, Thread
-from tests.explain.made import Run, facts, remedies, user
+from holdfast.journal.stack_files import Frame, ProcessStacks, Thread
+from tests.explain.made import Run, facts, native, python_thread, remedies, user
 
 _PYTHON = "/venv/lib/python3.11/site-packages/tensorflow/python/"
 _INITIALIZED = Frame(_PYTHON + "eager/context.py", 602, "ensure_initialized")
@@ -99,3 +99,40 @@ def test_a_network_that_carries_no_step_is_not_blamed_on_an_agent(run: Run) -> N
     first = run.first()
     assert (first.title.kind, first.strength) == ("peer-missing.network", Strength.SUPPORTED)
     assert facts(first)["group.remark"] == {"text": text}
+
+
+@pytest.mark.parametrize("left", [1, 2])
+def test_processes_of_a_spawn_that_do_not_do_the_same_number_of_steps(tmp_path: Path, left: int) -> None:
+    """The main process only waits for those that it started. Two in the same collective are no such case."""
+    torch = "/venv/lib/python3.11/site-packages/torch/"
+    joins = [
+        Frame("/usr/lib/python3.11/multiprocessing/connection.py", 947, "wait"),
+        Frame(torch + "multiprocessing/spawn.py", 140, "ProcessContext.join"),
+    ]
+    reduces = Frame(torch + "distributed/distributed_c10d.py", 3252, "all_reduce")
+
+    def child(pid: int, *frames: Frame, **more: str) -> ProcessStacks:
+        thread = python_thread(pid, *frames, main=True, **more)
+        return ProcessStacks(
+            pid=pid, parent=4000, name="python", state="S", threads=[thread, native(pid + 50)]
+        )
+
+    asleep = child(4101, user(44, "run", "time.sleep(0.5)"), wait="hrtimer_nanosleep")
+    run = Run(tmp_path)
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:38"))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=137)
+    run.stalled(
+        "build",
+        python_thread(4000, *joins, user(54, "<module>", "mp.spawn(run, nprocs=2)"), main=True),
+        others=(
+            child(4100, reduces, user(36, "run", "dist.all_reduce(p.grad)")),
+            child(4102, reduces, user(36, "run", "dist.all_reduce(p.grad)")) if left == 1 else asleep,
+        ),
+    )
+    run.stopped()
+    assert "input-blocked" not in run.slugs()
+    if left == 2:
+        first = run.first()
+        assert (first.cause, first.strength) == ("peer-missing", Strength.SUPPORTED)
+        assert facts(first)["group.elsewhere"] == {"pid": 4101, "where": "/home/me/train.py:44 in run"}
+        assert facts(first)["thread.stalled"]["inside"].endswith("distributed_c10d.py:3252 in all_reduce")

@@ -15,7 +15,7 @@ _DATASETS = (*_FEEDS, "torch/utils/data/")
 #: Frames of a framework that train, or ask a pipeline for its next batch.
 _TRAINS = (
     "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator",
-    "keras/src/utils/traceback_utils.py",
+    "keras/src/utils/traceback_utils.py", "torch/distributed/distributed_c10d.py",
 )  # fmt: skip
 _READ_WAITS = re.compile(r"wait_for_partner|fifo|pipe_read|sk_wait|tcp_recv|unix_stream|inet_csk|skb_wait")
 _READ_CALLS = re.compile(r"(read|pread64|readv|preadv|recvfrom|recvmsg|accept4?|connect)\b")
@@ -82,7 +82,7 @@ def only_trains(thread: ThreadState) -> bool:
 
 
 def _waits(thread: ThreadState) -> bool:
-    if thread.busy:
+    if thread.busy or thread.joins_processes:
         return False
     if not thread.python:
         return _reads_itself(thread) and not _EVENTFD.search(thread.syscall)

@@ -81,6 +81,14 @@ class ThreadState:
         return first_named(self.frames, *names)
 
     @property
+    def joins_processes(self) -> bool:
+        """It waits for processes that it started: they, and not this thread, say what for."""
+        files = ("multiprocessing/spawn.py", "multiprocessing/process.py", "multiprocessing/popen_fork.py",
+                 "multiprocess/process.py", "elastic/agent/server/api.py")  # fmt: skip
+        joins = [one for one in self.frames if plain_name(one) in ("join", "wait", "_invoke_run")]
+        return any(one.file.endswith(files) for one in joins)
+
+    @property
     def users_file_line(self) -> str:
         return f"{self.users.file}:{self.users.line}" if self.users is not None else ""
 

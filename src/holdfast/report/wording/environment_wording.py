@@ -78,6 +78,8 @@ TITLES: dict[str, Text] = {
     "host-rebooted": "the machine restarted during the run",
     "host-rebooted.node-failed": "the scheduler lost {nodes:list 3}, a node of the job",
     "peer-missing": "another machine of the group is not there",
+    "peer-missing.elsewhere": "one process of the group waits for the others, and another one is elsewhere[, at "
+    "{where}]: they did not do the same number of steps",
     "peer-missing.joining": "it waits for the other machines to join",
     "peer-missing.lost": _lost,
     "peer-missing.agent": lambda values: f"process {values['rank']} of the group {_AGENT[values['remark']]}",
@@ -126,6 +128,7 @@ FACTS: dict[str, Text] = {
     "boot.other-host": "another machine of the same name looks like this too: a pod that was moved",
     "end.not-recorded": "no end was recorded, neither of the process nor of the supervisor",
     "group.stop-requested": "the group was asked to stop: {text}",
+    "group.elsewhere": "process {pid} is at {where}",
     "group.configured": "{variable} names several machines",
     "group.steps": lambda values: (
         "steps by process: " + ", ".join(f"{rank}: {steps:,}" for rank, steps in values["by_rank"].items())

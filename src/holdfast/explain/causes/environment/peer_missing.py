@@ -1,7 +1,7 @@
 """It waits for another machine that is not there."""
 
 from holdfast.explain.readings.error import ErrorText
-from holdfast.explain.readings.stacks import StalledThread, plain_name, stalled_thread
+from holdfast.explain.readings.stacks import StalledThread, plain_name, stalled_thread, stalled_threads
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 from holdfast.journal.stack_files import Frame
 
@@ -36,6 +36,8 @@ def peer_missing(evidence: Evidence) -> Finding | None:
     waiting = stalled_thread(evidence, lambda thread: thread is main and not thread.busy)
     if waiting is not None and (inside := waiting.thread.within(*_JOINS, *_COLLECTIVES, *_TORCH)) is not None:
         return _joining(evidence, waiting, inside)
+    if main is not None and main.joins_processes and (found := _between_children(evidence)) is not None:
+        return found
     quote = _NO_PEER.match(evidence)
     if quote is None:
         return None
@@ -55,6 +57,36 @@ def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Findi
     configured = [Fact("group.configured", {"variable": name}, "journal.jsonl") for name in variables[:1]]
     facts = [waiting.fact_inside(inside), *configured]
     return Finding(strength, Title("peer-missing.joining"), facts, _REMEDIES)
+
+
+def _between_children(evidence: Evidence) -> Finding | None:
+    """One process that this one started waits for the others in a collective, and another is elsewhere."""
+    stacks = evidence.stacks
+    mains = stalled_threads(evidence, lambda thread: thread.main and thread.users is not None)
+    if stacks is None:
+        return None
+    own = [one for one in mains if one.process.parent == stacks.process.pid]
+    waiting = [one for one in own if _inside_collective(one) is not None and not one.thread.busy]
+    if not waiting or len(waiting) == len(own):
+        return None
+    inside = _inside_collective(waiting[0])
+    elsewhere = [one for one in own if one not in waiting]
+    return Finding(
+        Strength.SUPPORTED,
+        Title("peer-missing.elsewhere", {"where": elsewhere[0].thread.users_line}),
+        [
+            *([waiting[0].fact_inside(inside)] if inside is not None else []),
+            *(
+                Fact("group.elsewhere", {"pid": one.process.pid, "where": one.thread.where}, stacks.source)
+                for one in elsewhere[:_FACTS_OF_PEER]
+            ),
+        ],
+        [Remedy("group.same-batches"), *_REMEDIES],
+    )
+
+
+def _inside_collective(one: StalledThread) -> Frame | None:
+    return one.thread.within(*_JOINS, *_COLLECTIVES, *_TORCH)
 
 
 def _seen_by_coordinator(evidence: Evidence) -> Finding | None:
