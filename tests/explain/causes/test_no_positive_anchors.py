@@ -68,3 +68,18 @@ def test_a_term_is_known_by_what_is_compared_in_it(tmp_path: Path) -> None:
     run.ended(0)
     assert run.first().title.values == {"zero": ["two"]}
     assert run.first().strength == Strength.SUPPORTED
+
+
+def test_a_term_of_the_loss_needs_no_loss_in_its_name(tmp_path: Path) -> None:
+    """A focal loss written by hand is no cross-entropy that is recognised."""
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.OutputSeen(by="call", loss="mean_absolute_error", units=4, part=True, term="l_box"),
+        ev.OutputSeen(by="call", output="x#1", loss="mean_squared_error", units=128, part=True, term="l_cls"),
+    )
+    for step in range(1, 9):
+        run.probe(ev.LossSeen(step=20 * step, logs={"loss": 1 / step, "l_cls": 1 / step, "l_box": 0.0}))
+    run.ended(0)
+    first = run.first()
+    assert (first.cause, first.strength) == ("no-positive-anchors", Strength.SUPPORTED)
+    assert first.title.values == {"zero": ["l_box"]}

@@ -74,7 +74,7 @@ class CustomLoop:
         self._trained_on: int | None = None  # the dataset of a step that JAX compiled
         self._batch_pending = False  # a batch of it was drawn, and its step is not counted yet
         self._iterating: Any = None  # an iterator that is drawn from, and not yet known what for
-        self._names: dict[int, list[str]] = {}
+        self._returned: dict[int, step_outputs.Returned] = {}
         self._inner = InnerSteps(context)
         self._began_in = 0  # the process whose first step was recorded
         self._reads_late = False
@@ -426,8 +426,8 @@ class CustomLoop:
         self.context.guard(loss_watch.PART, self.context.losses.epoch_over, self.model())
 
     def function_logs(self, function: Any, result: Any) -> dict[str, Any]:
-        names = self._returned_names(id(function), getattr(function, "_python_function", None))
-        scalars = step_outputs.by_name(names, result, self.context.loss_terms.loss_name)
+        returned = self._returned_by(id(function), getattr(function, "_python_function", None))
+        scalars = step_outputs.by_name(returned, result, self.context.loss_terms.loss_name)
         known = {name: value for name, value in scalars.items() if finiteness.in_host_memory(value)}
         if "loss" in scalars and "loss" not in known:
             self._read_later(scalars)
@@ -448,11 +448,11 @@ class CustomLoop:
             model = SimpleNamespace(optimizer=None, trainable_variables=[], name="")
             self.context.losses.late_logs_read(step, epoch, logs, model)
 
-    def _returned_names(self, key: int, function: Any) -> list[str]:
-        names = self._names.get(key)
-        if names is None:
-            names = self._names[key] = step_outputs.names_in(function)
-        return names
+    def _returned_by(self, key: int, function: Any) -> step_outputs.Returned:
+        returned = self._returned.get(key)
+        if returned is None:
+            returned = self._returned[key] = step_outputs.read(function)
+        return returned
 
     def _record_loop(self, by: str, function: Any) -> None:
         where = (

@@ -77,7 +77,7 @@ def _logs(fetches: Any, result: Any) -> dict[str, Any]:
     if len(asked) != len(given):
         return {}
     named = {str(getattr(leaf, "name", "")): value for leaf, value in zip(asked, given)}
-    scalars = step_outputs.by_name([], named)
+    scalars = step_outputs.by_name(step_outputs.Returned([], {}), named)
     return {"loss": next(iter(scalars.values()))} if len(scalars) == 1 else scalars
 
 

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 import textwrap
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..state import finiteness
 
+#: What a loss may be put together with from its terms.
+_OPERATIONS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 
-def by_name(names: list[str], result: Any, differentiated: str = "") -> dict[str, Any]:
+
+class Returned(NamedTuple):
+    """What the source of a step says about what it returns."""
+
+    names: list[str]  # of its values
+    formulas: dict[str, ast.expr]  # of variables that are put together from others, by name
+
+
+def by_name(returned: Returned, result: Any, differentiated: str = "") -> dict[str, Any]:
     """The scalars of a step's result by their names; the scalar that is differentiated, or called a loss, is "loss".
 
-    Of values that are on several replicas, the first replica's.
+    Where only its terms are returned, it is their sum as the source has it. Of values that are on several replicas, the
+    first replica's.
     """
+    names = returned.names
     if isinstance(result, dict):
         parts = {str(name): finiteness.component(value) for name, value in result.items()}
         scalars = {name: value for name, value in parts.items() if is_scalar(value)}
@@ -31,6 +49,10 @@ def by_name(names: list[str], result: Any, differentiated: str = "") -> dict[str
         for value in values:  # (state, {"loss": …, "accuracy": …})
             if isinstance(value, dict) and value and all(is_scalar(scalar) for scalar in value.values()):
                 scalars = {**scalars, **{str(name): scalar for name, scalar in value.items()}}
+    if differentiated not in scalars and differentiated in returned.formulas:
+        whole = _value(returned.formulas[differentiated], scalars)
+        if whole is not None:
+            return {**scalars, "loss": whole}
     losses = [name for name in scalars if "loss" in name.lower()]
     loss = next((name for name in losses if "total" in name.lower()), losses[0] if losses else None)
     loss = differentiated if differentiated in scalars else loss
@@ -39,19 +61,42 @@ def by_name(names: list[str], result: Any, differentiated: str = "") -> dict[str
     return scalars
 
 
-def names_in(function: Any) -> list[str]:
-    """What the function's last `return` calls its values, so that a loss is known by its name."""
+def read(function: Any) -> Returned:
+    """From the function's last `return`, and its last assignments."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
-        return []
+        return Returned([], {})
+    formulas = {
+        node.targets[0].id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        if isinstance(node.value, ast.BinOp)
+    }
     returns = [
         node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None
     ]
     if not returns:
-        return []
+        return Returned([], formulas)
     parts = returns[-1].elts if isinstance(returns[-1], (ast.Tuple, ast.List)) else [returns[-1]]
-    return [part.id if isinstance(part, ast.Name) else f"result {i}" for i, part in enumerate(parts)]
+    return Returned(
+        [part.id if isinstance(part, ast.Name) else f"result {i}" for i, part in enumerate(parts)], formulas
+    )
+
+
+def _value(formula: ast.expr, scalars: dict[str, Any]) -> float | None:
+    """None where anything but returned scalars and numbers is in it."""
+    if isinstance(formula, ast.BinOp) and type(formula.op) in _OPERATIONS:
+        left, right = _value(formula.left, scalars), _value(formula.right, scalars)
+        if left is None or right is None or (isinstance(formula.op, ast.Div) and not right):
+            return None
+        return float(_OPERATIONS[type(formula.op)](left, right))
+    if isinstance(formula, ast.Name) and formula.id in scalars:
+        value = scalars[formula.id]
+        return float(value) if finiteness.in_host_memory(value) else None
+    if isinstance(formula, ast.Constant) and isinstance(formula.value, (int, float)):
+        return float(formula.value)
+    return None
 
 
 def is_scalar(value: Any) -> bool:

@@ -21,7 +21,8 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
         return None
     empty, terms = detection.without_objects(evidence), detection.terms(evidence)
     named = [name for name in dict.fromkeys(name for log in logs for name in log) if _is_number_of_loss(name)]
-    parts = [name for name in named if empty is not None or name in terms or _is_part(name)]
+    known = {one.event.term for one in evidence.all(ev.OutputSeen)}  # by what the loss is put together from
+    parts = [name for name in named if empty is not None or name in known or _is_part(name)]
     zero = [name for name in parts if all(number_of(log[name]) == 0.0 for log in logs if name in log)]
     other = [name for name in parts if name not in zero]
     if not zero or not (other or any(number_of(log.get("loss")) for log in logs)):
