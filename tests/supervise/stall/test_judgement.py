@@ -521,3 +521,18 @@ def test_a_poll_in_the_same_place_is_no_work() -> None:
     working = trained().beat(Phase.BUILD)
     working.closer_look = CloserLook(activity=StackActivity.EXECUTING, stack=("a:1 f",), same_stack=True)
     assert working.wait(90, cores=0.2).stall is None
+
+
+@pytest.mark.parametrize(("cores", "threads_run", "stalled"), [(0.015, False, True), (0.3, True, False)])
+def test_contention_is_an_excuse_for_those_alone_that_want_a_cpu(
+    cores: float, threads_run: bool, stalled: bool
+) -> None:
+    """A thread that writes a dashboard file moves now and then, while the workers of the loader are deadlocked."""
+    story = Story(
+        closer_look=CloserLook(activity=StackActivity.EXECUTING),
+        cpu_contention=8.0,
+        threads_run=threads_run,
+        fit=0,
+    )
+    story.steps(30, 0.1).beat(Phase.FILL, train_batches=0).wait(80, cores=cores)
+    assert (story.stall is not None) is stalled

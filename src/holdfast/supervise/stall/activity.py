@@ -5,6 +5,7 @@ Updated once a second. The clock is in the samples.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import deque
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class LastActivity:
     busy: float = (
         0.0  # the same, over ten seconds: what asks every few milliseconds is caught running now and then
     )
+    runnable: float = 0.0  # most looks of ten seconds found a thread that runs or waits for a CPU
     gpu_idle: float = 0.0  # no GPU was seen to work for this run, or the main thread slept meanwhile
 
 
@@ -171,6 +173,7 @@ class ActivityTracker:
             memory=now if memory_moved else before.memory,
             working=now if worked else before.working,
             busy=now if self._is_busy(sample) else before.busy,
+            runnable=now if self._is_runnable() else before.runnable,
             gpu_idle=before.gpu_idle if sample.gpu_busy and not sample.sleeps else now,
         )
 
@@ -184,6 +187,14 @@ class ActivityTracker:
             or sample.output_bytes > ago.output_bytes
             or sample.gpu_busy
         )
+
+    def _is_runnable(self) -> bool:
+        looks = list(
+            itertools.takewhile(
+                lambda one: self._samples[-1].now - one.now < _LONG_S, reversed(self._samples)
+            )
+        )
+        return sum(one.state == "R" or one.threads_run for one in looks) > len(looks) / 2
 
     def _ago(self, seconds: float) -> ActivitySample:
         """The sample of about then, or the oldest there is."""

@@ -129,10 +129,10 @@ def _exceeded(
     """Which limit is exceeded, by how long a silence, and the limit in seconds."""
     if idle_for_s > limit.idle_s and not _sleeps(inputs, group):
         return StallKind.IDLE, max(idle_for_s, silent_for_s), limit.idle_s
-    busy_s, busy_flat_s = (
-        inputs.cpu_contention * limit.busy_s,
-        inputs.cpu_contention * limit.busy_flat_s,
-    )
+    last = inputs.last_activity
+    wants_cpu = inputs.now - max(last.busy, last.runnable) < _WANTS_CPU_S
+    contention = inputs.cpu_contention if wants_cpu else 1.0
+    busy_s, busy_flat_s = contention * limit.busy_s, contention * limit.busy_flat_s
     if on_gpu(inputs):
         gpu_s = gpu_limit_s(inputs.durations, inputs.configured_s)
         if silent_for_s > gpu_s:
@@ -166,6 +166,8 @@ def is_suspended(inputs: StallInputs) -> bool:
 
 #: In these a little activity is not enough: batches are due.
 _STRICT = frozenset({PhaseGroup.STEP, PhaseGroup.LOOP_STEP, PhaseGroup.VALIDATION})
+#: Without work for so long, it does not wait for a CPU: a dashboard in a thread of its own uses little of one.
+_WANTS_CPU_S = 15.0
 _FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be read
 #: Elements in a row that a filter drops; one that lets through one in 60,000 is slow, but it works.
 _FILTERED_ELEMENTS = 200_000
