@@ -150,7 +150,7 @@ proof-ray: .venv/ready
 
 # All of a release but the upload: wheel and sdist in dist/, checked, installed into empty environments of every Python
 # from 3.11 on that is here, each extra resolved in the oldest and the newest, and the site without warnings.
-# Upload: twine upload dist/*
+# Upload: twine upload dist/*, to an index of your own: PyPI has another project of this name.
 release: .venv/docs-ready
 	$(BIN)/python -m pip install --quiet -e ".[release]"
 	rm -rf dist
@@ -158,7 +158,7 @@ release: .venv/docs-ready
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python -m tests.release dist
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -b html docs site
-	@echo "dist/ is ready: twine upload dist/*"
+	@echo "dist/ is ready to upload"
 
 # MODELS is a checkout of tensorflow/models with its protocol buffers compiled, IMAGES a folder of pictures, API_PYTHON an
 # interpreter with TensorFlow 2.15 and the API's packages. Nothing of the checkout is copied.

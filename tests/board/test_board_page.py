@@ -102,6 +102,14 @@ def test_filters(page: Any) -> None:
     assert names(page) == ["train_ssd-9"]
     page.locator("#find").fill("loss<0.0001")
     assert page.locator("#nothing").inner_text() == "No run fits the filters."
+    for text, mistake in [
+        ("kause:leak", "There is no field kause: cause, script, state, host, place, name."),
+        ("speed>4", "There is no number speed: loss, step, memory, gpu, left."),
+        ("loss<low", "low is no number."),
+        ("-/[/ nothing", "/[/ is no regular expression."),
+    ]:
+        page.locator("#find").fill(text)
+        assert page.locator("#nothing").inner_text() == "No run fits the filters. " + mistake
     page.locator("#find").fill("")
     page.locator("#sort").select_option("loss")
     losses = [float(text) for text in page.locator(".row .loss b").all_text_contents()]
@@ -162,6 +170,17 @@ def test_two_runs_compared(page: Any) -> None:
     table.wait_for(timeout=60_000)
     assert "python train_ssd.py --lr 0.001" in table.inner_text()
     assert page.locator(".chart canvas").count() >= 5
+
+
+def test_a_run_without_steps_compared(page: Any, many: Any) -> None:
+    run_folder(many[0].root / "no-steps", steps=0)
+    page.locator('[data-id="no-steps"]').wait_for(timeout=30_000)
+    page.get_by_label("tick train_ssd-5", exact=True).check()
+    page.get_by_label("tick no-steps", exact=True).check()
+    page.keyboard.press("d")
+    row = page.locator(".compared tr", has=page.locator("th", has_text="a step"))
+    row.wait_for(timeout=60_000)
+    assert row.locator("td").all_text_contents()[1] == "–"
 
 
 def test_hiding_and_archiving(page: Any, many: Any) -> None:

@@ -140,6 +140,21 @@ def test_what_hinders_reading_stacks_has_a_remedy(monkeypatch: pytest.MonkeyPatc
         assert (found.state, bool(found.change)) == ("limited", True)
 
 
+@pytest.mark.parametrize(
+    ("installed", "change"),
+    [
+        ((), 'pip install "holdfast[cpu]", or [gpu], or [jax] without TensorFlow'),
+        (("jax",), 'pip install "holdfast[train]"'),
+    ],
+)
+def test_training_needs_a_backend(
+    monkeypatch: pytest.MonkeyPatch, installed: tuple[str, ...], change: str
+) -> None:
+    monkeypatch.setattr(machine_checks, "_installed", lambda package: package in installed)
+    checks = {one.name: one for one in machine_checks.extras_checks()}
+    assert checks["train"].change == change and checks["data"].change == 'pip install "holdfast[data]"'
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert machine_checks.disk_check(tmp_path / "runs" / "x").state == "ok"
     if os.geteuid():

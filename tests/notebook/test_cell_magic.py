@@ -59,6 +59,8 @@ def test_cells_run_as_without_it_and_get_a_verdict(tmp_path: Path) -> None:
     assert "--stall-after wants seconds above 0" in outputs[5][0].text
     assert "does not know --most" in outputs[6][0].text
     assert "mine: finished" in plain[7] and "notebook-2: failed" in plain[8]
+    assert "ZeroDivisionError at cell:2" in plain[8], "later too, when the temporary file of the cell is gone"
+    assert "/tmp/" not in (tmp_path / "runs/notebook-2/verdict.json").read_text()
     verdict = json.loads((tmp_path / "runs/mine/verdict.json").read_text())
     assert verdict["outcome"] == "finished", "the board knows it"
     assert (tmp_path / "runs/mine/source/notebook.py").read_text() == "y = x\n"

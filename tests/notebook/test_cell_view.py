@@ -6,8 +6,6 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
-
 from holdfast.explain.finding import Fact, Finding, Outcome, Remedy, Strength, Title, Verdict
 from holdfast.notebook import cell_view
 
@@ -67,13 +65,6 @@ def test_before_the_first_step_and_stalled() -> None:
     assert "no step yet" in cell_view.live_text({}, folder="r", since_s=1.0)
     stalled = cell_view.live_html({**ROW, "state": "stalled", "why": HOSTILE}, folder="r", since_s=1.0)
     assert "&lt;script&gt;" in stalled and "script" not in tags(stalled)
-
-
-@pytest.mark.parametrize("kind", ["text/html", "text/plain"])
-def test_the_verdict_names_the_cell_and_not_its_file(kind: str) -> None:
-    title = Title("script-error", {"type": "ValueError", "where": "/tmp/k/1.py:3", "message": "no"})
-    said = cell_view.verdict_bundle(verdict(title), ROW, folder="r", since_s=1.0, cell_file="/tmp/k/1.py")
-    assert "cell:3" in said[kind] and "/tmp/k" not in said[kind]
 
 
 def test_what_a_program_printed_is_text() -> None:

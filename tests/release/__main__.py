@@ -1,13 +1,14 @@
 """Installs the wheel of a release into empty environments and tries it: `python -m tests.release dist`.
 
 Every Python from 3.11 on that is on this machine gets an environment of its own. The wheel is installed alone, without
-any extra, and used as a new user would. In the oldest and the newest Python pip resolves what each extra would
-install. `--extras` names those to resolve, and `none` skips that, which needs a package index.
+any extra, and used as a new user would. In the oldest and the newest Python pip resolves what each extra of the wheel
+would install. `--extras` names those to resolve, and `none` skips that, which needs a package index.
 """
 
 from __future__ import annotations
 
 import argparse
+import email
 import json
 import os
 import shutil
@@ -19,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MINORS = (11, 12, 13, 14)
-EXTRAS = ("data", "evaluate", "cpu", "gpu", "jax", "export", "cloud", "parquet", "notify", "ray", "docs")
 NEEDED = (
     "holdfast/py.typed",
     "holdfast/explain/pages/disk-full.md",
@@ -32,15 +32,16 @@ NEEDED = (
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.release", description=__doc__)
     parser.add_argument("dist", type=Path)
-    parser.add_argument("--extras", default=",".join(EXTRAS))
+    parser.add_argument("--extras", default="all")
     args = parser.parse_args()
     (wheel,) = args.dist.resolve().glob("*.whl")
     assert len(list(args.dist.glob("*.tar.gz"))) == 1, "there is one sdist"
     check_files(wheel)
-    extras = () if args.extras == "none" else tuple(args.extras.split(","))
+    chosen = {"all": extras_of(wheel), "none": []}
+    extras = chosen[args.extras] if args.extras in chosen else args.extras.split(",")
     pythons = list(interpreters())
     assert pythons, "no Python from 3.11 on was found"
-    tried = [try_python(one, wheel, extras if one in (pythons[0], pythons[-1]) else ()) for one in pythons]
+    tried = [try_python(one, wheel, extras if one in (pythons[0], pythons[-1]) else []) for one in pythons]
     print(f"release: {wheel.name} works in Python {', '.join(tried)}")
     return 0
 
@@ -51,6 +52,13 @@ def check_files(wheel: Path) -> None:
     assert not missing, f"the wheel lacks {missing}"
     strange = [name for name in names if not name.startswith(("holdfast/", "holdfast-"))]
     assert not strange, f"the wheel has files outside the package: {strange[:5]}"
+
+
+def extras_of(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as inside:
+        (name,) = [one for one in inside.namelist() if one.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(inside.read(name))
+    return metadata.get_all("Provides-Extra", [])
 
 
 def interpreters() -> Iterator[str]:
@@ -73,7 +81,7 @@ def _version(python: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def try_python(python: str, wheel: Path, extras: tuple[str, ...]) -> str:
+def try_python(python: str, wheel: Path, extras: list[str]) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run([python, "-m", "venv", folder / "env"], check=True)

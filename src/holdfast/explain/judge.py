@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.explain.causes import BY_SLUG, CAUSES
+from holdfast.explain.cell_file import with_cell_named
 from holdfast.explain.compare.last_good import since_last_good
 from holdfast.explain.evidence import Attempt, Evidence
 from holdfast.explain.experiment import experiment_result
@@ -33,9 +34,9 @@ def explain(
     folder = path.path if isinstance(path, RunFolder) else Path(path)
     evidence = gather(folder, now=time.time() if now is None else now, attempt=attempt)
     verdict = judge(evidence)
-    if not compare or verdict.went_well:
-        return verdict
-    return replace(verdict, changes=since_last_good(evidence, judge))
+    if compare and not verdict.went_well:
+        verdict = replace(verdict, changes=since_last_good(evidence, judge))
+    return with_cell_named(verdict, evidence)
 
 
 def explain_log(path: Path | None, now: float | None = None, *, ask_machine: bool = True) -> Verdict:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import HoldfastError, UsageError, of_os
-from holdfast.notebook.watch_block import watch
+from holdfast.notebook.watch_block import CellSource, watch
 from holdfast.terminal_text import visible
 
 _USAGE = "%%holdfast [RUN_DIR] [--stall-after SECONDS] [--no-view]"
@@ -48,7 +48,6 @@ def _cell_magic(shell: Any) -> Any:
             name = notebook_name(shell.user_ns, dict(os.environ))
             folder = run_dir or _free_folder(name)
             block = watch(folder, stall_after=stall_after_s, quiet=True)
-            block.source = (name, cell_identity(shell, cell), cell)
         except HoldfastError as error:
             _print_error(error)
             return
@@ -56,6 +55,7 @@ def _cell_magic(shell: Any) -> Any:
             code = _Cell(shell, cell)
         except SyntaxError as error:
             raise error.with_traceback(None) from None  # it says where in the cell
+        block.source = CellSource(name, cell_identity(shell, cell), cell, code.file)
         _run(shell, block, code, wants_view=wants_view and has_front_end(shell))
 
     return holdfast
@@ -79,9 +79,9 @@ def _run(shell: Any, block: watch, code: _Cell, *, wants_view: bool) -> None:
             code.run()
     finally:
         if view is not None:
-            view.end(block.verdict, cell_file=code.file)
+            view.end(block.verdict)
         elif block.verdict is not None and block.folder is not None:
-            _show_verdict(shell, block.verdict, block.folder, cell_file=code.file)
+            _show_verdict(shell, block.verdict, block.folder)
 
 
 class _Cell:
@@ -219,10 +219,10 @@ def _show(bundle: dict[str, str], name: str, update: bool) -> None:
     _display(bundle, display_id=name, update=update)
 
 
-def _show_verdict(shell: Any, verdict: Any, folder: Path, *, before: str = "", cell_file: str = "") -> None:
+def _show_verdict(shell: Any, verdict: Any, folder: Path, *, before: str = "") -> None:
     from holdfast.notebook import cell_view
 
-    bundle = cell_view.verdict_bundle(verdict, {}, folder=str(folder), since_s=0.0, cell_file=cell_file)
+    bundle = cell_view.verdict_bundle(verdict, {}, folder=str(folder), since_s=0.0)
     text = "\n".join(one for one in (before, bundle["text/plain"]) if one)
     if not has_front_end(shell):
         print(visible(text), file=sys.stderr)

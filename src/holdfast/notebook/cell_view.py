@@ -61,14 +61,11 @@ def verdict_html(verdict: Mapping[str, Any], row: Mapping[str, Any], *, folder: 
 
 
 def verdict_bundle(
-    verdict: Verdict, row: Mapping[str, Any], *, folder: str, since_s: float, cell_file: str = ""
+    verdict: Verdict, row: Mapping[str, Any], *, folder: str, since_s: float
 ) -> dict[str, str]:
-    """As HTML, and as `holdfast explain` prints it. A cell's file is a temporary one whose name means nothing."""
+    """As HTML, and as `holdfast explain` prints it."""
     html = verdict_html(as_json(verdict), row, folder=folder, since_s=since_s)
-    text = render(verdict).rstrip("\n")
-    if cell_file:
-        html, text = html.replace(escape(cell_file), "cell"), text.replace(cell_file, "cell")
-    return {"text/html": html, "text/plain": text}
+    return {"text/html": html, "text/plain": render(verdict).rstrip("\n")}
 
 
 def _finding(first: Mapping[str, Any]) -> str:

@@ -44,7 +44,7 @@ class LiveView:
         self._thread = threading.Thread(target=context.run, args=(self._follow,), daemon=True)
         self._thread.start()
 
-    def end(self, verdict: Verdict | None, *, cell_file: str = "") -> None:
+    def end(self, verdict: Verdict | None) -> None:
         """The verdict takes the place of the live view."""
         self._stop.set()
         if self._thread is not None:
@@ -52,9 +52,7 @@ class LiveView:
         if verdict is None:
             return
         folder, since_s = str(self._folder.path), self._since_s()
-        bundle = cell_view.verdict_bundle(
-            verdict, self._row(), folder=folder, since_s=since_s, cell_file=cell_file
-        )
+        bundle = cell_view.verdict_bundle(verdict, self._row(), folder=folder, since_s=since_s)
         self._show(bundle, self._name, True)
 
     def _follow(self) -> None:

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -35,6 +36,14 @@ _COMPANION_TIMEOUT_S = 20.0
 _PR_SET_PTRACER = 0x59616D61
 
 
+@dataclass(frozen=True)
+class CellSource:
+    notebook: str  # its name
+    cell: str  # which cell, so that its runs are compared with each other
+    text: str
+    file: str  # the temporary one that stacks and tracebacks name
+
+
 class watch:  # read as a verb: `with holdfast.watch(…):`
     """Monitors this process during the block, and prints the verdict at its end."""
 
@@ -45,8 +54,7 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
         self._stall_after = stall_after
         self._quiet = quiet
         self._companion: subprocess.Popen[bytes] | None = None
-        #: Name, identity and text of the code where no file has it, as in a cell. Set before the block is entered.
-        self.source: tuple[str, str, str] | None = None
+        self.source: CellSource | None = None  # of a cell; set before the block is entered
         self.verdict: Verdict | None = None  # at the end of the block
         self.folder: Path | None = None  # None: the process is monitored already, and this block adds nothing
 
@@ -55,7 +63,7 @@ class watch:  # read as a verb: `with holdfast.watch(…):`
 
         argv = tuple(sys.argv) if sys.argv and sys.argv[0] else ("notebook",)
         if self.source is not None:
-            argv = (f"{self.source[0]}.ipynb#{self.source[1]}",)
+            argv = (f"{self.source.notebook}.ipynb#{self.source.cell}",)
         run_dir = None if self._run_dir is None else str(self._run_dir)
         folder = choose_folder(argv, run_dir=run_dir, name=None, runs=Path("runs"))
         atomic_write.make_private_folder(folder)
@@ -158,10 +166,9 @@ def _is_watched() -> bool:
     return there is not None and (there != bootstrap.__name__ or bootstrap.context_is_live())
 
 
-def _keep_source(source: tuple[str, str, str], folder: RunFolder) -> ScriptRead:
-    name, _, text = source
-    kept = folder.source / f"{name}.py"
+def _keep_source(source: CellSource, folder: RunFolder) -> ScriptRead:
+    kept = folder.source / f"{source.notebook}.py"
     kept.parent.mkdir(exist_ok=True)
-    data = text.encode("utf-8", "backslashreplace")
+    data = source.text.encode("utf-8", "backslashreplace")
     atomic_write.write_bytes(kept, redacted_bytes(data), private=True)
-    return ScriptRead(script=kept.name, digest=script_snapshot.digest(data), kept=kept.name)
+    return ScriptRead(script=kept.name, digest=script_snapshot.digest(data), kept=kept.name, file=source.file)

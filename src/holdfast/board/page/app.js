@@ -6,7 +6,7 @@ import { count } from "./format.js";
 import { ComparePane } from "./compare_pane.js";
 import { CurvesPane } from "./curves_pane.js";
 import { Keyboard } from "./keyboard.js";
-import { KINDS, ORDERS, RunStore, needsYou } from "./run_store.js";
+import { KINDS, ORDERS, RunStore, mistake, needsYou } from "./run_store.js";
 import { RunPane } from "./run_pane.js";
 import { RunTable } from "./run_table.js";
 
@@ -72,7 +72,7 @@ class Board {
     const none = this.store.runs.size === 0;
     $("nothing").hidden = shown > 0;
     if (shown) return;
-    put($("nothing"), !this.store.complete ? "Reading the runs…" : none ? ["No runs here yet. ", h("code", {}, "holdfast run -- python train.py"), " makes one."] : this.filter.archived ? "Nothing is archived." : "No run fits the filters.");
+    put($("nothing"), !this.store.complete ? "Reading the runs…" : none ? ["No runs here yet. ", h("code", {}, "holdfast run -- python train.py"), " makes one."] : this.filter.archived ? "Nothing is archived." : "No run fits the filters. " + mistake(this.filter.text));
   }
 
   // -- controls -------------------------------------------------------------------------------------

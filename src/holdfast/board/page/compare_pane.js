@@ -37,12 +37,13 @@ export class ComparePane {
 
 function compared(found) {
   const sign = (number, say) => (number == null ? "" : (number >= 0 ? "+" : "−") + say(Math.abs(number)));
+  const changed = (number, by, say) => (number == null ? null : by == null ? say(number) : `${say(number)} (${sign(by, say)})`);
   const seconds = (number) => withUnit(number, "s");
   const rows = [
     ["ended", found.ended?.old?.outcome, found.ended?.new?.outcome],
     ["cause", found.ended?.old?.title, found.ended?.new?.title],
-    found.memory?.old_bytes && ["memory at its peak", size(found.memory.old_bytes), size(found.memory.new_bytes) + " (" + sign(found.memory.change_bytes, size) + ")"],
-    found.step?.old_s && ["a step", seconds(found.step.old_s), seconds(found.step.new_s) + " (" + sign(found.step.change_s, seconds) + ")"],
+    found.memory?.old_bytes && ["memory at its peak", size(found.memory.old_bytes), changed(found.memory.new_bytes, found.memory.change_bytes, size)],
+    found.step?.old_s && ["a step", seconds(found.step.old_s), changed(found.step.new_s, found.step.change_s, seconds)],
     ...(found.differences ?? []).slice(0, 300).map((one) => [one.what, shown(one.what, one.old), shown(one.what, one.new)]),
   ].filter((row) => row && (row[1] || row[2]));
   const effects = (found.effects ?? []).map((one) => h("li", {}, h("b", {}, sign(one.amount, one.on === "memory" ? size : seconds)), " ", one.what, h("small", {}, " " + one.known)));

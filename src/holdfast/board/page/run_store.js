@@ -88,6 +88,7 @@ export class RunStore {
 
 const NUMBERS = { loss: "loss", step: "step", memory: "memory", gpu: "gpu_memory", left: "left_s" };
 const TEXTS = { cause: "cause", script: "script", state: "state", host: "host", place: "place", name: "name" };
+const COMPARED = /^(\w+)(<=?|>=?)(-?[\d.]+(?:e-?\d+)?)([kmgt]?)(?:i?b)?$/i;
 const UNITS = { k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
 // A text to filter by: words that all must occur, -word, /regular expression/, field:word, loss<0.5, memory>4g.
@@ -96,10 +97,26 @@ export function query(text) {
   return (run) => tests.every((one) => one(run));
 }
 
+// What is wrong with the first word that is no filter, for when no run fits: while one types, it is no mistake yet.
+export function mistake(text) {
+  for (const word of text.trim().split(/\s+/).map((one) => one.replace(/^-(?=.)/, ""))) {
+    const [, name, sign, value] = /^(\w+)(:|[<>]=?)(.*)$/.exec(word) ?? [];
+    const known = name && Object.keys(sign === ":" ? TEXTS : NUMBERS);
+    if (known && !known.includes(name.toLowerCase())) return `There is no ${sign === ":" ? "field" : "number"} ${name}: ${known.join(", ")}.`;
+    if (known && sign !== ":" && !COMPARED.test(word)) return `${value || "Nothing"} is no number.`;
+    if (/^\/.+\/$/.test(word) && !expressionOf(word)) return `${word} is no regular expression.`;
+  }
+  return "";
+}
+
+function expressionOf(word) {
+  try { return new RegExp(word.slice(1, -1), "i"); } catch { return null; }
+}
+
 function test(word) {
   const not = word.startsWith("-") && word.length > 1;
   if (not) { const inner = test(word.slice(1)); return (run) => !inner(run); }
-  const compared = /^(\w+)(<=?|>=?)(-?[\d.]+(?:e-?\d+)?)([kmgt]?)(?:i?b)?$/i.exec(word);
+  const compared = COMPARED.exec(word);
   if (compared && NUMBERS[compared[1].toLowerCase()]) {
     const field = NUMBERS[compared[1].toLowerCase()], limit = Number(compared[3]) * (UNITS[compared[4].toLowerCase()] ?? 1);
     const below = compared[2][0] === "<", equal = compared[2].length > 1;
@@ -110,10 +127,8 @@ function test(word) {
     const field = TEXTS[named[1].toLowerCase()], part = named[2].toLowerCase();
     return (run) => String(run[field] ?? "").toLowerCase().includes(part);
   }
-  const expression = /^\/(.+)\/$/.exec(word);
-  if (expression) {
-    try { const by = new RegExp(expression[1], "i"); return (run) => by.test(run.id); } catch { /* not finished being typed */ }
-  }
+  const expression = /^\/.+\/$/.test(word) && expressionOf(word);
+  if (expression) return (run) => expression.test(run.id);
   const part = word.toLowerCase();
   return (run) => [run.id, run.why, run.cause, run.script, run.host, run.state].some((one) => one && one.toLowerCase().includes(part));
 }

@@ -141,8 +141,9 @@ function kindOf(run) {
 function memory(run) {
   const limit = run.gpu_total || run.memory_limit, used = run.gpu_total ? run.gpu_memory : run.memory;
   if (!used) return [];
+  const busy = run.gpu_busy == null ? "" : ", " + Math.round(run.gpu_busy) + " % busy";
   return [h("span", { title: run.gpu_total ? "memory of the GPU" : "memory of the processes" }, size(used), limit && h("i", {}, " / " + size(limit)),
-    run.gpu_busy != null && h("em", {}, "GPU " + Math.round(run.gpu_busy) + " %"))];
+    h("em", {}, run.gpu_total ? "GPU" + busy : "RAM"))];
 }
 
 export function spark(values = []) {

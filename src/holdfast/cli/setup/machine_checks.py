@@ -200,10 +200,13 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def extras_checks() -> Iterator[MachineCheck]:
+    has_backend = _installed("tensorflow") or _installed("jax")
     for extra, (purpose, packages) in EXTRAS.items():
         lacking = [package for package in packages if not _installed(package)]
         if lacking:
             change = f'pip install "holdfast[{extra}]"'
+            if extra == "train" and not has_backend:  # the extra alone brings none
+                change = 'pip install "holdfast[cpu]", or [gpu], or [jax] without TensorFlow'
             yield MachineCheck(extra, "optional", f"{purpose}: {', '.join(lacking)} not installed", change)
         else:
             yield MachineCheck(extra, "ok", purpose)

@@ -67,6 +67,7 @@ class ScriptRead(Event):
     script: str = ""
     digest: str = ""  # checksum and length
     kept: str = ""  # its copy under source/; "" where it is too large, or the disk refused it
+    file: str = ""  # of a cell: the temporary file that stacks and tracebacks name
     beside: dict[str, str] = field(default_factory=dict)  # other modules of its folder and their digests
 
 
