@@ -30,13 +30,19 @@ def _ended(path: Path, signal: str = "SIGKILL", *, limit_s: int | None = None, *
     return run
 
 
-def test_a_counter_that_did_not_move_establishes_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("probed", [True, False])
+def test_a_counter_that_did_not_move_establishes_it_where_the_process_was_seen_from_inside(
+    tmp_path: Path, probed: bool
+) -> None:
+    """Else it may have sent the signal itself."""
     run = Run(tmp_path / "run")
+    if probed:
+        run.fit()
     example(run)
     first = run.first()
     assert (first.title.kind, first.strength, first.ends) == (
         "killed-from-outside",
-        Strength.ESTABLISHED,
+        Strength.established_if(probed),
         True,
     )
     assert facts(first)["memory.oom-kills"] == {"kills": 0}
@@ -56,6 +62,7 @@ def test_memory_near_its_limit_weakens_it(
     tmp_path: Path, mib: int, oom: int | None, strength: Strength
 ) -> None:
     run = Run(tmp_path / "run")
+    run.fit()
     run.samples(8, rss_bytes=mib * MIB, phase="step", step=5, fit=1)
     run.ended(signal="SIGKILL", oom=oom)
     assert (run.first().cause, run.first().strength) == ("killed-from-outside", strength)

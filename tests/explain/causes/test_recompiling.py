@@ -74,12 +74,16 @@ def test_a_few_programs_for_a_few_shapes_are_no_recompiling(run: Run, last: tupl
     assert "recompiling" not in run.slugs()
 
 
-def test_a_slow_compile_is_only_possible(run: Run) -> None:
-    run.output("Very slow compile? If you want to file a bug, run with XLA_FLAGS=--xla_dump_to=/tmp/foo\n")
+@pytest.mark.parametrize("times", [1, 3, 4])
+def test_compiling_slowly_again_and_again_is_only_possible(run: Run, times: int) -> None:
+    """Once is what any large model takes: for the first batch, the last one and the validation."""
+    line = "Very slow compile? If you want to file a bug, run with XLA_FLAGS=--xla_dump_to=/tmp/foo\n"
+    run.output(line * times)
     run.fit()
     run.epochs([100] * 3)
     run.ended(0)
-    assert (run.first().title.kind, run.first().strength) == ("recompiling.slow", Strength.POSSIBLE)
+    found = [(one.title.kind, one.strength) for one in run.verdict().findings]
+    assert found == ([("recompiling.slow", Strength.POSSIBLE)] if times == 4 else [])
 
 
 @pytest.mark.parametrize(("expected", "found"), [(32, False), (20, True)])

@@ -1,5 +1,7 @@
 """XLA compiles again for every new shape."""
 
+import re
+
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 #: A training step is compiled a few times in any run: for the first batch, the last one, validation. Chosen; no
@@ -13,6 +15,8 @@ _COMPILES_PER_CALL = 0.2
 #: shape leaves regions is measured (see the probe's xla_compilations); these two numbers are chosen.
 _FEWEST_BY_MEMORY, _COMPILES_PER_STEP = 4, 0.5
 _SHOWN = 3  # signatures
+#: What XLA prints of one compilation, and how many of them are more than those of any large model. Chosen.
+_SLOW, _FEWEST_SLOW = re.compile(r"Very slow compile"), 4
 
 
 @cause("recompiling")
@@ -52,11 +56,11 @@ def _strength(compiles: int) -> Strength:
 
 
 def _slow(evidence: Evidence) -> Finding | None:
-    line = evidence.output.last(r"Very slow compile|\[Compiling module", advice=True)
-    if line is None:
+    slow = [line for line in evidence.output.lines if _SLOW.search(line.text)]
+    if len(slow) < _FEWEST_SLOW:
         return None
     remedies = [Remedy("shapes.pad")]
-    return Finding(Strength.POSSIBLE, Title("recompiling.slow"), [line.fact], remedies, ends=False)
+    return Finding(Strength.POSSIBLE, Title("recompiling.slow"), [slow[-1].fact], remedies, ends=False)
 
 
 def _by_machine_code(evidence: Evidence) -> Finding | None:

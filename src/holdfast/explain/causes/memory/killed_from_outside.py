@@ -52,7 +52,8 @@ def _strength(evidence: Evidence) -> Strength:
         return Strength.POSSIBLE
     near = near_the_limit(evidence)
     if evidence.oom_kills == 0:
-        return Strength.SUPPORTED if near else Strength.ESTABLISHED
+        # Without the probe nobody saw whether it sent the signal itself.
+        return Strength.SUPPORTED if near or not evidence.probed else Strength.ESTABLISHED
     return Strength.POSSIBLE if near or not evidence.samples else Strength.SUPPORTED
 
 
