@@ -10,10 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.browser import chromium, tab  # noqa: F401  # fixtures of the tests of pages
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+# The same examples in every run, and no limit on how long one takes.
+settings.register_profile(
+    "the same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("the same")
 
 # What the user's own commands have cached (plans, compiled steps, images) answers no test. Workers share one folder.
 if "PYTEST_XDIST_WORKER" not in os.environ:

@@ -6,10 +6,9 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 
 import pytest
+from tests.waiting import until
 
 from holdfast.host import procfs
 
@@ -37,7 +36,10 @@ def test_a_thread_that_computes_while_the_main_thread_waits(work: str, runs: boo
     script = f"import hashlib, threading\nthreading.Thread(target=lambda: {work}).start()"
     with subprocess.Popen([sys.executable, "-c", script]) as child:
         try:
-            assert _after(30.0, lambda: procfs.has_runnable_thread(child.pid) == runs and _waits(child.pid))
+            until(
+                lambda: procfs.has_runnable_thread(child.pid) == runs and _waits(child.pid),
+                "the main thread to wait",
+            )
         finally:
             child.kill()
 
@@ -49,15 +51,6 @@ def test_a_process_that_is_gone_has_no_runnable_thread() -> None:
 def _waits(pid: int) -> bool:
     found = procfs.stat(pid, pid)
     return found is not None and found.state == "S"
-
-
-def _after(limit_s: float, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_a_child_of_a_thread_is_found() -> None:
@@ -99,7 +92,7 @@ def test_a_program_whose_words_are_not_laid_out_yet(monkeypatch: pytest.MonkeyPa
 
 def test_a_process_that_has_ended_has_no_words() -> None:
     ended = subprocess.Popen(["true"])
-    assert _after(30.0, lambda: getattr(procfs.stat(ended.pid), "state", "") == "Z")
+    until(lambda: getattr(procfs.stat(ended.pid), "state", "") == "Z", "its end")
     assert procfs.arguments(ended.pid) == []
     ended.wait()
     assert procfs.command_line(ended.pid) == ""

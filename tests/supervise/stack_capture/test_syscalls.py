@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.waiting import until
 
 from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
@@ -18,11 +19,12 @@ def test_what_a_thread_waits_for_is_named_with_its_file() -> None:
     )
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
-        for _ in range(2000):
-            inside = syscalls.current_syscall(child.pid, child.pid)
-            if inside is not None and inside.name == "read":
-                break
-        assert syscalls.describe_syscall(child.pid, inside).startswith("read fd=0 (pipe:")
+        until(
+            lambda: syscalls.describe_syscall(
+                child.pid, syscalls.current_syscall(child.pid, child.pid)
+            ).startswith("read fd=0 (pipe:"),
+            "the read of standard input",
+        )
         assert closer_look.look(child.pid, [child.pid], with_stack=False).reads_terminal
     finally:
         child.communicate(b"\n")

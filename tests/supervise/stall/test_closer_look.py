@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from holdfast.host import procfs
 from holdfast.journal.stack_files import Frame
@@ -21,10 +22,15 @@ from holdfast.supervise.stall.judgement import CloserLook
 from holdfast.supervise.stall.phase_limits import StackActivity
 
 
-def _wait_for_read(pid: int, thread: int | None = None) -> None:
-    deadline = time.monotonic() + 20
-    while (inside := syscalls.current_syscall(pid, thread or pid)) is None or inside.name != "read":
-        assert time.monotonic() < deadline
+def _wait_for_input(pid: int, thread: int | None = None) -> None:
+    """An interpreter that starts reads files too."""
+    until(
+        lambda: (
+            (call := syscalls.current_syscall(pid, thread or pid)) is not None
+            and (call.name, call.arguments[0]) == ("read", 0)
+        ),
+        "the read of standard input",
+    )
 
 
 PASSES_ON = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
@@ -49,10 +55,8 @@ def test_only_the_trainer_at_the_commands_own_input_waits_for_a_person(
 ) -> None:
     root = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 20
-        while not (below := procfs.descendants(root.pid)):
-            assert time.monotonic() < deadline
-        _wait_for_read(below[0])
+        below = until(lambda: procfs.descendants(root.pid), "the child")
+        _wait_for_input(below[0])
         trainer = below[0] if trains == "child" else root.pid
         assert closer_look.look(trainer, [root.pid, *below], with_stack=False).reads_terminal is person
     finally:
@@ -65,10 +69,8 @@ def test_a_thread_that_listens_for_a_key_is_not_the_training_that_waits() -> Non
     code = "import threading, time; threading.Thread(target=input, daemon=True).start(); time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 20
-        while len(threads := procfs.threads(child.pid)) < 2:
-            assert time.monotonic() < deadline
-        _wait_for_read(child.pid, threads[1])
+        until(lambda: len(procfs.threads(child.pid)) == 2, "the thread")
+        _wait_for_input(child.pid, procfs.threads(child.pid)[1])
         assert not closer_look.look(child.pid, [child.pid], with_stack=False).reads_terminal
     finally:
         child.kill()
@@ -93,9 +95,10 @@ def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path, a
                              cwd=tmp_path, stdout=subprocess.PIPE)  # fmt: skip
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
-        deadline = time.monotonic() + 10
-        while not closer_look.look(child.pid, [child.pid], with_stack=False).blocked_on_fifo:
-            assert time.monotonic() < deadline
+        until(
+            lambda: closer_look.look(child.pid, [child.pid], with_stack=False).blocked_on_fifo,
+            "the thread that opens the FIFO",
+        )
         inside = [
             syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, tid))
             for tid in procfs.threads(child.pid)
@@ -121,12 +124,13 @@ def test_an_open_that_takes_long_is_not_in_vain_where_the_file_is_no_fifo(tmp_pa
         pytest.skip("this file system gives no leases")
     child = subprocess.Popen([sys.executable, "-c", "open('data', 'r+b')"], cwd=tmp_path)
     try:
-        deadline = time.monotonic() + 20
-        while (
-            syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, child.pid))
-            != "openat (data)"
-        ):
-            assert time.monotonic() < deadline
+        until(
+            lambda: (
+                syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, child.pid))
+                == "openat (data)"
+            ),
+            "the call that opens the file",
+        )
         stat = procfs.stat(child.pid)
         assert stat is not None and stat.state == "S"
         assert not closer_look.look(child.pid, [child.pid], with_stack=False).blocked_on_fifo
@@ -203,6 +207,16 @@ def test_a_long_sleep_is_one_until_its_end(until: float | None, before: float | 
     assert closer_look.long_sleep(look, last, 1000.0) == (until if kept else None)
 
 
+def _look_at_all(pid: int) -> CloserLook:
+    """At a moment in which the program starts nothing."""
+    while True:
+        pids = [pid, *procfs.descendants(pid)]
+        threads = [procfs.threads(one) for one in pids]
+        found = closer_look.look(pid, pids, with_stack=True)
+        if [pid, *procfs.descendants(pid)] == pids and [procfs.threads(one) for one in pids] == threads:
+            return found
+
+
 @pytest.mark.parametrize(
     ("code", "locked"),
     [
@@ -222,13 +236,12 @@ def test_python_threads_are_locked_where_nothing_can_wake_them(code: str, locked
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
-        deadline, seen = time.monotonic() + 10, False
-        while not seen and time.monotonic() < deadline:
-            pids = [child.pid, *procfs.descendants(child.pid)]
-            seen = closer_look.look(child.pid, pids, with_stack=True).python_locked
-            if not locked and time.monotonic() > deadline - 8:
-                break
-        assert seen is locked
+        if locked:
+            until(lambda: _look_at_all(child.pid).python_locked, "every thread to wait")
+        else:
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                assert not _look_at_all(child.pid).python_locked
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
