@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +41,19 @@ for _inherited in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(_inherited, signal.SIG_DFL)
 
 RENDERED = Path(__file__).parent / "rendered"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Chance is the same in every run: the weights that Keras draws, and what a test draws without a seed."""
+    random.seed(0)
+    for module, name in (
+        ("numpy.random", "seed"),
+        ("torch.random", "manual_seed"),
+        ("keras.utils", "set_random_seed"),
+    ):
+        if seed := getattr(sys.modules.get(module), name, None):
+            seed(0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
 import stat
 import time
@@ -180,8 +181,8 @@ def test_bad_folders_cost_their_own_rows(serving: Asking) -> None:
     (root / "zero" / "output.log").symlink_to("/dev/zero")
     (bad("link").path / "output.log").unlink()
     (root / "link" / "output.log").symlink_to("/etc/passwd")
-    bad("noise").journal.write_bytes(os.urandom(300_000))
-    (root / "noise" / "beats").write_bytes(os.urandom(3000))
+    bad("noise").journal.write_bytes(random.Random(1).randbytes(300_000))
+    (root / "noise" / "beats").write_bytes(random.Random(2).randbytes(3000))
     newer_row = serving.changed("newer", lambda row: row["state"] == "unreadable")
     fifo = serving.changed("fifo-journal.jsonl", lambda row: "why" in row)
     rows = serving.rows(least=14)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,9 +103,17 @@ def test_what_waits_for_a_short_time_is_not_called_a_hang(tmp_path: Path) -> Non
     assert "reads pipe:" in done.stdout
 
 
-def follows(pid: int, folder: Path) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def follows(pid: int, folder: Path) -> Iterator[subprocess.Popen[str]]:
     command = [*ATTACH, str(pid), "--follow", "--run-dir", "r"]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    following = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield following
+    finally:
+        following.kill()
+        following.communicate()
 
 
 @pytest.mark.parametrize("code", [0, 3])
