@@ -34,7 +34,7 @@ from holdfast.journal.events import (
 from holdfast.supervise.stack_capture import pyspy
 from tests.waiting import PATIENCE_S, until
 
-from .running import HOLDFAST, WAIT, child_pid, events, only, python, run, state
+from .running import HOLDFAST, WAIT, at_work_in, child_pid, events, only, python, run, state
 
 # -- the exit code and the streams ----------------------------------------------------------------
 
@@ -123,6 +123,7 @@ def test_two_hundred_megabytes_arrive_whole_and_the_log_keeps_its_rule(tmp_path:
             [*HOLDFAST, "--run-dir", "r", *python(code)], cwd=tmp_path, stdout=out, timeout=PATIENCE_S
         )
     assert done.returncode == 0
+    until(lambda: not at_work_in(tmp_path), "the relay to end")
     assert (tmp_path / "out").stat().st_size == 200_000_000
     log = tmp_path / "r/output.log"
     assert log.stat().st_size < 129 * 1024 * 1024
@@ -142,7 +143,7 @@ def test_a_screen_that_takes_nothing_does_not_hold_up_the_command(tmp_path: Path
     os.close(writing)
     try:
         until((tmp_path / "done").exists, "the command to end")
-        assert (tmp_path / "r/output.log").stat().st_size > 10_000_000
+        until(lambda: (tmp_path / "r/output.log").stat().st_size > 10_000_000, "what it wrote")
     finally:
         os.close(reading)
         process.wait(timeout=PATIENCE_S)
@@ -168,6 +169,7 @@ def test_one_interrupt_is_kind_and_the_end_block_still_comes(
     until((tmp_path / "up").exists, "the command")
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=PATIENCE_S) == 7
+    until(lambda: not at_work_in(tmp_path), "the relay to end")
     assert (tmp_path / "out").read_text() == "kindly\n"
     assert (
         "holdfast: the command was interrupted and ended with exit code 7" in (tmp_path / "err").read_text()
@@ -233,7 +235,7 @@ def test_killing_the_supervisor_leaves_the_command_running_and_the_journal_reada
     )
     lost = only(tmp_path / "r", SupervisorLost)
     assert isinstance(lost, SupervisorLost) and lost.output_bytes > 300000
-    assert log.stat().st_size > 300000
+    until(lambda: log.stat().st_size > 300000, "all of the output")
     assert not any(isinstance(event, AttemptEnded) for event in events(tmp_path / "r"))
 
 

@@ -150,6 +150,7 @@ def test_two_streams_into_one_file_keep_their_order(tmp_path: Path) -> None:
         subprocess.run(
             words, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=True
         )
+    until(lambda: not at_work_in(tmp_path), "the relay to end")
     expected = [f"{name} {number}" for number in range(1, 301) for name in ("out", "err")]
     assert (tmp_path / "log").read_text().splitlines()[:600] == expected
     assert (tmp_path / "r/output.log").read_text().splitlines() == expected
