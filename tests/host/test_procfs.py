@@ -85,9 +85,30 @@ def test_the_words_of_a_program_that_has_just_started() -> None:
 
 
 def test_a_program_whose_words_are_not_laid_out_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = iter([b"", b"", b"sleep\x00600\x00"])
-    monkeypatch.setattr(procfs, "read", lambda path: next(looks))
+    looks = iter([*[b""] * 60, b"sleep\x00600\x00"])
+    real = procfs.read
+    monkeypatch.setattr(procfs, "read", lambda path: next(looks) if path.endswith("cmdline") else real(path))
     assert procfs.arguments(os.getpid()) == ["sleep", "600"]
+
+
+def test_a_program_that_has_started_and_has_no_words_is_not_looked_at_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[str] = []
+    real = procfs.read
+
+    def without_words(path: str) -> bytes | None:
+        if not path.endswith("cmdline"):
+            return real(path)
+        looks.append(path)
+        return b""
+
+    with subprocess.Popen(["sleep", "600"]) as child:
+        until(lambda: _waits(child.pid), "its sleep")
+        monkeypatch.setattr(procfs, "read", without_words)
+        assert procfs.arguments(child.pid) == []
+        child.kill()
+    assert len(looks) < 30
 
 
 def test_a_process_that_has_ended_has_no_words() -> None:

@@ -36,7 +36,7 @@ def _wait_for_input(pid: int, thread: int | None = None) -> None:
 PASSES_ON = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
 
 
-HELPED = "import subprocess, time\nsubprocess.Popen(['cat'], stdin=subprocess.PIPE)\ntime.sleep(60)"
+HELPED = "import subprocess, time\nsubprocess.Popen(['cat'], stdin=subprocess.PIPE)\ntime.sleep(6000)"
 
 
 FED = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE).wait()"
@@ -66,7 +66,7 @@ def test_only_the_trainer_at_the_commands_own_input_waits_for_a_person(
 
 
 def test_a_thread_that_listens_for_a_key_is_not_the_training_that_waits() -> None:
-    code = "import threading, time; threading.Thread(target=input, daemon=True).start(); time.sleep(60)"
+    code = "import threading, time; threading.Thread(target=input, daemon=True).start(); time.sleep(6000)"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     try:
         until(lambda: len(procfs.threads(child.pid)) == 2, "the thread")
@@ -91,7 +91,7 @@ def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path, a
     code = (
         "import sys, threading, time; threading.Thread(target=open, args=(sys.argv[1],), daemon=True).start()"
     )
-    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); time.sleep(60)", name],
+    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); time.sleep(6000)", name],
                              cwd=tmp_path, stdout=subprocess.PIPE)  # fmt: skip
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
@@ -222,13 +222,13 @@ def _look_at_all(pid: int) -> CloserLook:
     [
         ("threading.Event().wait()", True),
         ("t = threading.Thread(target=threading.Event().wait, daemon=True); t.start(); t.join()", True),
-        ("threading.Event().wait(60)", False),  # it has an end
-        ("t = threading.Thread(target=time.sleep, args=(60,), daemon=True); t.start(); t.join()", False),
+        ("threading.Event().wait(6000)", False),  # it has an end
+        ("t = threading.Thread(target=time.sleep, args=(6000,), daemon=True); t.start(); t.join()", False),
         (
             "a, b = socket.socketpair(); t = threading.Thread(target=a.recv, args=(9,)); t.start(); t.join()",
             False,
         ),
-        ("subprocess.run(['sleep', '60'])", False),  # the child will end
+        ("subprocess.run(['sleep', '6000'])", False),  # the child will end
     ],
 )
 def test_python_threads_are_locked_where_nothing_can_wake_them(code: str, locked: bool) -> None:
