@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
@@ -17,7 +19,9 @@ def chromium() -> Iterator[Any]:
     if program is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox"], timeout=1000 * PATIENCE_S
+        )
         yield browser
         browser.close()
 
@@ -26,6 +30,7 @@ def chromium() -> Iterator[Any]:
 def tab(chromium: Any) -> Iterator[Any]:
     """A fresh page. Anything that the console complains of fails the test."""
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
     complaints: list[str] = []
     page.on(

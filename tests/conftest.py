@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.browser import chromium, tab  # noqa: F401  # fixtures of the tests of pages
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+# The same examples in every run, and no limit on how long one takes.
+settings.register_profile(
+    "the same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("the same")
 
 # What the user's own commands have cached (plans, compiled steps, images) answers no test. Workers share one folder.
 if "PYTEST_XDIST_WORKER" not in os.environ:
@@ -32,6 +41,19 @@ for _inherited in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(_inherited, signal.SIG_DFL)
 
 RENDERED = Path(__file__).parent / "rendered"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Chance is the same in every run: the weights that Keras draws, and what a test draws without a seed."""
+    random.seed(0)
+    for module, name in (
+        ("numpy.random", "seed"),
+        ("torch.random", "manual_seed"),
+        ("keras.utils", "set_random_seed"),
+    ):
+        if seed := getattr(sys.modules.get(module), name, None):
+            seed(0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import atomic_write
+from tests.waiting import PATIENCE_S
 
 LIMITED = """
 import resource, sys
@@ -110,7 +111,7 @@ def test_an_error_while_writing_leaves_the_old_content(tmp_path: Path) -> None:
 def test_a_kill_while_writing_leaves_the_old_content(tmp_path: Path) -> None:
     target = tmp_path / "a"
     target.write_text("old")
-    done = subprocess.run([sys.executable, "-c", KILLED, target], timeout=60)
+    done = subprocess.run([sys.executable, "-c", KILLED, target], timeout=PATIENCE_S)
     assert done.returncode == -9
     assert target.read_text() == "old"
 
@@ -119,7 +120,11 @@ def test_a_disk_that_takes_no_more_is_told_by_the_name_asked_for(tmp_path: Path)
     target = tmp_path / "a"
     target.write_text("old")
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, target], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", LIMITED, target],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     assert done.stdout.strip() == str(target)
     assert target.read_text() == "old"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "holdfast"
@@ -65,7 +66,7 @@ def cold_files() -> list[Path]:
 
 def loaded_by(code: str) -> list[str]:
     script = f"import sys, json; {code}; print('\\n' + json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     modules: list[str] = json.loads(done.stdout.splitlines()[-1])
     return modules
@@ -129,7 +130,7 @@ def test_help_imports_little() -> None:
         [sys.executable, "-X", "importtime", "-m", "holdfast", "--help"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     modules = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line]
     assert "holdfast.cli.main" in modules

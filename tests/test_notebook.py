@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from holdfast.journal import reader, vitals
 from holdfast.journal.events import AttemptEnded, AttemptStarted, Event, RunClosed, RunOpened, WatchLimited
+from tests.waiting import PATIENCE_S, until
 
 
 def events(folder: Path) -> list[Event]:
@@ -18,11 +18,18 @@ def events(folder: Path) -> list[Event]:
 
 
 def run(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_S
+    )
 
 
 def test_a_block_gives_a_journal_samples_and_a_verdict(tmp_path: Path) -> None:
-    code = "import holdfast, time\nwith holdfast.watch('r') as w: time.sleep(2.5)\nprint('after', w.folder)"
+    code = (
+        "import holdfast, os, time\n"
+        "with holdfast.watch('r') as w:\n"
+        "    while not os.path.exists('r/vitals.jsonl'): time.sleep(0.05)\n"
+        "print('after', w.folder)"
+    )
     done = run(code, tmp_path)
     assert (done.returncode, done.stdout) == (0, "after r\n")
     assert "verdict[" in done.stderr
@@ -54,13 +61,10 @@ def test_a_process_that_is_killed_inside_the_block_is_recorded_as_gone(tmp_path:
     code = "import holdfast, time\nwith holdfast.watch('r'): print(1, flush=True); time.sleep(600)"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"1\n"
-    until = time.monotonic() + 60
-    while not (tmp_path / "r/vitals.jsonl").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    until((tmp_path / "r/vitals.jsonl").exists, "the first sample")
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    while not isinstance(events(tmp_path / "r")[-1], RunClosed) and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: isinstance(events(tmp_path / "r")[-1], RunClosed), "the end of the record")
     said = events(tmp_path / "r")
     (ended,) = [event for event in said if isinstance(event, AttemptEnded)]
     assert (ended.exit_code, ended.signal) == (None, None)
@@ -70,7 +74,7 @@ def test_a_process_that_is_killed_inside_the_block_is_recorded_as_gone(tmp_path:
 def test_under_holdfast_run_the_block_adds_nothing(tmp_path: Path) -> None:
     code = "import holdfast\nwith holdfast.watch('inner') as w: print(w.folder)"
     words = [sys.executable, "-m", "holdfast", "run", "--run-dir", "outer", "--", sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout) == (0, "None\n")
     assert not (tmp_path / "inner").exists()
 

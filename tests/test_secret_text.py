@@ -19,6 +19,7 @@ from holdfast.secret_text import (
     redacted_command,
     redacted_values,
 )
+from tests.waiting import PATIENCE_S
 
 _LETTERS = string.ascii_letters + string.digits
 
@@ -107,7 +108,7 @@ def test_a_run_folder_has_none_of_them_and_the_terminal_all(tmp_path: Path) -> N
     word = _random(12)
     command = [sys.executable, "t.py", f"--api-key={word}"]
     run = [sys.executable, "-m", "holdfast", "run", "--run-dir", "r", "--", *command]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 1
     assert all(key in done.stdout for key in KEYS.values())
     written = {path.name: path.read_bytes() for path in (tmp_path / "r").rglob("*") if path.is_file()}

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from holdfast.stderr import print_line
+from tests.waiting import PATIENCE_S
 
 
 def test_a_line_reaches_the_descriptor(capfd: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +27,7 @@ def test_a_broken_stderr_ends_nothing(break_it: str) -> None:
     code = (
         f"import os, sys\nfrom holdfast.stderr import print_line\n{break_it}\nprint_line('x')\nprint('alive')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.stdout == "alive\n"
 
 
@@ -34,7 +35,9 @@ def test_a_reader_that_left_ends_nothing() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     code = "from holdfast.stderr import print_line\nprint_line('x')\nprint('alive')"
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=write_end, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=write_end, timeout=PATIENCE_S
+    )
     os.close(write_end)
     assert done.stdout == b"alive\n"
 
@@ -42,5 +45,7 @@ def test_a_reader_that_left_ends_nothing() -> None:
 def test_what_the_encoding_lacks_is_escaped() -> None:
     code = "from holdfast.stderr import print_line\nprint_line('…')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env=environment, timeout=PATIENCE_S
+    )
     assert done.stderr == b"\\u2026\n"

@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.report.text import BOLD, PLAIN
 from holdfast.terminal_text import VisibleText, encodable, visible, write_control
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_a_run_keeps_its_exit_code_and_its_verdict_in_any_locale(
     (tmp_path / "t.py").write_text(HOSTILE.replace("RuntimeError", "SystemError"), encoding="utf-8")
     run = [sys.executable, "-m", "holdfast", "run", "--run-dir", "r", "--", sys.executable, "t.py"]
     environment = {**os.environ, **locale}
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, env=environment, timeout=120)
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, env=environment, timeout=PATIENCE_S)
     assert done.returncode == 1
     assert (
         json.loads((tmp_path / "r" / "verdict.json").read_bytes())["findings"][0]["cause"] == "script-error"
@@ -73,7 +74,7 @@ def test_a_run_keeps_its_exit_code_and_its_verdict_in_any_locale(
     assert b"\x1b" not in ours and b"verdict[script-error]" in ours
     for command in (["explain", "r"], ["explain", "r", "--json"], ["report", "r"], ["top", ".", "--once"]):
         told = subprocess.run([sys.executable, "-m", "holdfast", *command], cwd=tmp_path, capture_output=True,
-                              env={**environment, "PYTHONIOENCODING": "ascii"}, timeout=120)  # fmt: skip
+                              env={**environment, "PYTHONIOENCODING": "ascii"}, timeout=PATIENCE_S)  # fmt: skip
         assert b"bug in Holdfast" not in told.stderr and b"Traceback" not in told.stderr
         assert b"\x1b" not in told.stdout
 
@@ -81,7 +82,7 @@ def test_a_run_keeps_its_exit_code_and_its_verdict_in_any_locale(
 def test_on_a_terminal_too(tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text(HOSTILE, encoding="utf-8")
     run = [sys.executable, "-m", "holdfast", "run", "--run-dir", "r", "--", sys.executable, "t.py"]
-    subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=120)
+    subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)
     ours, theirs = pty.openpty()
     explain = [sys.executable, "-m", "holdfast", "explain", "r"]
     with subprocess.Popen(explain, cwd=tmp_path, stdout=theirs, stderr=theirs) as process:
@@ -92,7 +93,7 @@ def test_on_a_terminal_too(tmp_path: Path) -> None:
                 shown += os.read(ours, 65536)
             except OSError:
                 break
-        process.wait(60)
+        process.wait(PATIENCE_S)
     os.close(ours)
     assert b"\\u001b]0;owned\\u0007" in shown
     assert b"\x1b]0" not in shown and b"\x1b[2J" not in shown

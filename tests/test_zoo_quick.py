@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.waiting import PATIENCE_S
 from tests.zoo.judge import GOOD, Mark, mark
 from tests.zoo.names import own_names, rename
 from tests.zoo.runs import run
@@ -21,7 +23,7 @@ QUICK = [trial for trial in all_trials() if trial.quick]
 
 @pytest.mark.parametrize("trial", QUICK, ids=[trial.name for trial in QUICK])
 def test_the_verdict_is_right(trial: Trial) -> None:
-    outcome = run(trial)
+    outcome = run(replace(trial, limit_s=4 * PATIENCE_S))
     if outcome.not_made:
         pytest.skip(f"this machine cannot make it: {outcome.not_made}")
     assert not outcome.too_slow, f"{outcome.notes}\n{outcome.output[-1500:]}"

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from holdfast.board.board_server import Board
+from tests.waiting import PATIENCE_S
 
 
 @dataclass
@@ -38,14 +39,14 @@ class Asking:
     @staticmethod
     def _send(request: Request) -> tuple[int, str]:
         try:
-            with urlopen(request, timeout=60) as answer:
+            with urlopen(request, timeout=PATIENCE_S) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             return error.code, error.read().decode()
 
     def rows(self, *, least: int = 1) -> dict[str, Any]:
         """All rows by their ids, once all have been read and there are so many."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             known = self.json("changes", since="0")
             if known["complete"] and len(known["rows"]) >= least:
@@ -55,7 +56,7 @@ class Asking:
 
     def changed(self, name: str, fits: Any) -> dict[str, Any]:
         """The row of this run as soon as it fits."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             row: dict[str, Any] = self.rows().get(name, {})
             if row and fits(row):
@@ -65,7 +66,7 @@ class Asking:
 
     def raw(self, sent: bytes) -> bytes:
         """All that comes back."""
-        with socket.create_connection(("127.0.0.1", self.board.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", self.board.port), timeout=PATIENCE_S) as connection:
             connection.sendall(sent)
             got = b""
             while part := connection.recv(65536):

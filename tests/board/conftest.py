@@ -11,6 +11,7 @@ import pytest
 from holdfast.board.board_server import Board
 from tests.board.asking import Asking
 from tests.report.made import run_folder
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -24,4 +25,4 @@ def serving(tmp_path: Path) -> Iterator[Asking]:
     thread.start()
     yield Asking(board, tmp_path / "runs")
     board.close()
-    thread.join(10)
+    thread.join(PATIENCE_S)

@@ -15,6 +15,7 @@ from holdfast.journal.folder import RunFolder
 from tests.board.asking import Asking
 from tests.board.made_board import Writers, make_board
 from tests.report.made import run_folder
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def page(many: tuple[Asking, list[RunFolder], Writers], tab: Any) -> Any:
 
 def until(page: Any, condition: str) -> None:
     """Asked from outside of the page: its policy forbids to evaluate texts in it."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     while not page.evaluate(condition):
         assert time.monotonic() < end, condition
         page.wait_for_timeout(50)
@@ -64,7 +65,7 @@ def test_it_follows_without_being_loaded_again(page: Any, many: Any) -> None:
     before = steps.get_attribute("title")
     until(page, f"document.querySelector('[data-id=train_ssd-1] .steps > span').title !== '{before}'")
     run_folder(many[0].root / "fresh", steps=9)
-    page.locator('[data-id="fresh"]').wait_for(timeout=30_000)
+    page.locator('[data-id="fresh"]').wait_for()
 
 
 def test_live_rows_stay_where_they_are(page: Any) -> None:
@@ -167,7 +168,7 @@ def test_two_runs_compared(page: Any) -> None:
     page.get_by_label("tick finetune-7", exact=True).check()
     page.keyboard.press("d")
     table = page.locator(".compared table")
-    table.wait_for(timeout=60_000)
+    table.wait_for()
     assert "python train_ssd.py --lr 0.001" in table.inner_text()
     assert page.locator(".chart canvas").count() >= 5
 
@@ -222,6 +223,7 @@ def test_the_keyboard_alone(page: Any) -> None:
 
 def test_dark_and_a_phone(many: Any, chromium: Any) -> None:
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
     page.goto(many[0].board.address)
     until(page, "document.body.dataset.complete")
@@ -230,7 +232,7 @@ def test_dark_and_a_phone(many: Any, chromium: Any) -> None:
     wide = "document.documentElement.scrollWidth <= innerWidth"
     assert page.evaluate(wide)
     page.locator(".row").first.click()
-    page.locator("#pane .finding").first.wait_for(timeout=60_000)
+    page.locator("#pane .finding").first.wait_for()
     assert page.evaluate(wide)
     assert not page.locator("#runs").is_visible()
     page.get_by_role("button", name="close").first.click()
@@ -242,12 +244,13 @@ def test_names_with_markup_are_text(serving: Asking, tab: Any) -> None:
     serving.rows(least=2)
     tab.goto(serving.board.address)
     tab.locator(".row", has_text="<script>alert(1)<").first.click()
-    tab.locator("#pane .finding").first.wait_for(timeout=60_000)
+    tab.locator("#pane .finding").first.wait_for()
     assert tab.locator("#pane h1").inner_text() == "<script>alert(1)<"
 
 
 def test_a_board_that_ended_is_said(tmp_path: Path, chromium: Any) -> None:
     tab = chromium.new_page()
+    tab.set_default_timeout(1000 * PATIENCE_S)
     run_folder(tmp_path / "runs" / "a", steps=9)
     board = Board([tmp_path / "runs"], memory=tmp_path / "board.json")
     thread = threading.Thread(target=board.serve, daemon=True)
@@ -255,7 +258,7 @@ def test_a_board_that_ended_is_said(tmp_path: Path, chromium: Any) -> None:
     tab.goto(board.address)
     until(tab, "document.body.dataset.complete")
     board.close()
-    thread.join(10)
-    tab.locator("#trouble", has_text="The board does not answer").wait_for(timeout=30_000)
+    thread.join(PATIENCE_S)
+    tab.locator("#trouble", has_text="The board does not answer").wait_for()
     assert tab.locator(".row").count() == 1, "what was known stays"
     tab.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
 import stat
 import time
@@ -17,6 +18,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.journal.writer import JournalWriter
 from tests.board.asking import Asking
 from tests.report.made import run_folder
+from tests.waiting import PATIENCE_S, until
 
 MARKUP = "<script>alert(1)<"
 
@@ -179,8 +181,8 @@ def test_bad_folders_cost_their_own_rows(serving: Asking) -> None:
     (root / "zero" / "output.log").symlink_to("/dev/zero")
     (bad("link").path / "output.log").unlink()
     (root / "link" / "output.log").symlink_to("/etc/passwd")
-    bad("noise").journal.write_bytes(os.urandom(300_000))
-    (root / "noise" / "beats").write_bytes(os.urandom(3000))
+    bad("noise").journal.write_bytes(random.Random(1).randbytes(300_000))
+    (root / "noise" / "beats").write_bytes(random.Random(2).randbytes(3000))
     newer_row = serving.changed("newer", lambda row: row["state"] == "unreadable")
     fifo = serving.changed("fifo-journal.jsonl", lambda row: "why" in row)
     rows = serving.rows(least=14)
@@ -214,11 +216,7 @@ def test_a_verdict_of_the_wrong_shape_is_made_into_one(serving: Asking) -> None:
 def test_a_place_that_vanishes_is_said(serving: Asking) -> None:
     serving.rows(least=2)
     serving.root.rename(serving.root.parent / "elsewhere")
-    until = time.monotonic() + 30
-    while (
-        not (said := serving.json("changes", since="0")["places"][0]["trouble"]) and time.monotonic() < until
-    ):
-        time.sleep(0.1)
+    said = until(lambda: serving.json("changes", since="0")["places"][0]["trouble"], "the trouble")
     assert said == "No such file or directory"
 
 
@@ -230,7 +228,7 @@ def test_half_requests_keep_nobody_out(serving: Asking) -> None:
     slow = []
     try:
         for number in range(300):
-            one = socket.create_connection(("127.0.0.1", serving.board.port), timeout=10)
+            one = socket.create_connection(("127.0.0.1", serving.board.port), timeout=PATIENCE_S)
             one.sendall(b"GET /" if number % 2 else b"")
             slow.append(one)
         assert serving.get("changes", since="0")[0] == 200
@@ -276,11 +274,13 @@ def test_a_run_that_stalls_says_so(serving: Asking) -> None:
 
 
 def test_it_listens_on_this_machine_alone_and_keeps_its_memory_private(serving: Asking) -> None:
-    with open("/proc/net/tcp") as table:
-        port = f":{serving.board.port:04X}"
-        local = [
-            line.split()[1] for line in table if line.split()[1].endswith(port) and line.split()[3] == "0A"
-        ]
-    assert local == ["0100007F" + port]
+    port = f":{serving.board.port:04X}"
+
+    def listens() -> set[str]:
+        """The kernel's table may lack a line while others come and go."""
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+        return {line[1] for line in lines if line[1].endswith(port) and line[3] == "0A"}
+
+    assert until(listens, "the port in the kernel's table") == {"0100007F" + port}
     serving.post("view", {"view": {}})
     assert stat.S_IMODE((serving.root.parent / "state").stat().st_mode) == 0o700

@@ -12,6 +12,7 @@ import pytest
 from holdfast.callbacks.tracker_tags import tag_active_runs, tags_of
 from holdfast.journal import reader
 from holdfast.journal.events import AttemptEnded, EpochDone, Event, FitStarted, RunClosed
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.hot
 
@@ -32,7 +33,11 @@ print("folder", watched.run_dir)
 def run(code: str, cwd: Path, *words: str, under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     (cwd / "train.py").write_text(code)
     return subprocess.run(
-        [*under, sys.executable, "train.py", *words], cwd=cwd, capture_output=True, text=True, timeout=300
+        [*under, sys.executable, "train.py", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=3 * PATIENCE_S,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 import holdfast
 
@@ -47,7 +48,13 @@ def somebody(tmp_path: Path, interpreter: str) -> Run:
         environment = {"PYTHONPATH": SOURCES, "HOME": "/nonexistent", "PATH": "/usr/bin:/bin"}
         command = [*SOMEBODY, python, "-m", "holdfast", *words]
         return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
 
     return run
@@ -58,7 +65,9 @@ def runs(tmp_path: Path) -> Path:
     """Three of root's: as they are made, with all but the journal open, and open."""
     folder = tmp_path / "runs"
     command = [sys.executable, "-m", "holdfast", "run", "--run-dir", str(folder / "private"), "--"]
-    subprocess.run([*command, sys.executable, "-c", "raise ValueError(1)"], capture_output=True, timeout=120)
+    subprocess.run(
+        [*command, sys.executable, "-c", "raise ValueError(1)"], capture_output=True, timeout=PATIENCE_S
+    )
     folder.chmod(0o755)
     for name in ("half", "open"):
         shutil.copytree(folder / "private", folder / name)

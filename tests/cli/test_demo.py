@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from holdfast.cli.demo import injected_failures as failures
 from holdfast.cli.demo.demo_command import FAILURE, Demo
@@ -113,6 +114,6 @@ def test_ctrl_c_ends_the_demo_with_a_word(tmp_path: Path) -> None:
         "from holdfast.cli.main import main\n"
         f"sys.exit(main(['demo', '--folder', {str(tmp_path / 'd')!r}]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 128 + signal.SIGINT
     assert done.stderr.endswith("holdfast: interrupted\n")

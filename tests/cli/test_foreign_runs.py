@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from holdfast.cli.main import main
 from holdfast.journal import stack_files
@@ -34,7 +35,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-c",
         "1",
     ]
-    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True)
     return runs / "good"
 
 
@@ -124,7 +125,7 @@ def test_a_neighbour_at_which_reading_would_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "runs" / "bad" / "journal.jsonl")
     (tmp_path / "t.py").write_text("raise ValueError(1)\n")
     run = [sys.executable, "-m", "holdfast", "run", "--", sys.executable, "t.py"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=120)
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 1
     assert b"verdict[script-error]" in done.stderr
 
@@ -152,7 +153,7 @@ def test_a_run_folder_is_private(tmp_path: Path, options: list[str]) -> None:
         "-c",
         "raise ValueError",
     ]
-    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)
     _is_private(tmp_path / "runs" / "python-1")
 
 
@@ -161,7 +162,7 @@ def test_a_block_that_is_watched_is_private_and_keeps_no_secret_and_obeys_no_esc
         "import holdfast\nblock = holdfast.watch('w')\nblock.source = ('cell', '1', 'api_key = \"k3yk3yk3y\"\\n')\n"
         "with block:\n    raise ValueError('\\x1b]0;owned\\x07')\n"
     )
-    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)
     _is_private(tmp_path / "w")
     assert (tmp_path / "w" / "source" / "cell.py").read_text() == 'api_key = "[redacted]"\n'
     said = done.stderr.split(b"verdict[")[1].split(b"Traceback")[0]
@@ -172,7 +173,7 @@ def test_a_block_that_is_watched_is_private_and_keeps_no_secret_and_obeys_no_esc
 def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("failed") / "run"
     command = [sys.executable, "-m", "holdfast", "run", "--run-dir", str(folder), "--", sys.executable, "-c"]
-    subprocess.run([*command, "raise PermissionError('MESSAGE')"], capture_output=True, timeout=120)
+    subprocess.run([*command, "raise PermissionError('MESSAGE')"], capture_output=True, timeout=PATIENCE_S)
     return folder
 
 
@@ -198,7 +199,7 @@ def test_a_message_of_a_megabyte_is_looked_through_at_once(
 def test_a_command_that_raises_a_megabyte_ends_as_without_it(tmp_path: Path, unit: str) -> None:
     text = f"raise ValueError({unit!r} * 1_000_000)"
     command = [sys.executable, "-m", "holdfast", "run", "--run-dir", "r", "--", sys.executable, "-c", text]
-    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120).returncode == 1
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=PATIENCE_S).returncode == 1
 
 
 def test_many_thousand_records_of_one_kind(

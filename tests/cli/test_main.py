@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from holdfast.cli import main as cli
 from holdfast.errors import ExitCode
@@ -133,14 +134,14 @@ def test_ctrl_c_shows_no_traceback() -> None:
         "from holdfast.cli.main import main\n"
         "sys.exit(main(['recipe']))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == ExitCode.INTERRUPTED
     assert done.stderr == "\nholdfast: interrupted\n"
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{sys.executable} -m holdfast recipe | head -1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode in (0, 128 + signal.SIGPIPE)
     assert done.stderr == ""
 
@@ -157,7 +158,9 @@ def test_a_recipe_that_may_not_be_read(tmp_path: Path) -> None:
     for parent in list(tmp_path.parents)[:3]:
         if os.geteuid() == 0 and str(parent).startswith("/tmp/"):
             parent.chmod(0o755)
-    done = subprocess.run([*somebody, sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*somebody, sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     if "No module named" in done.stderr or "can't open" in done.stderr:
         pytest.skip("the other user cannot read this installation")
     assert done.returncode == ExitCode.COULD_NOT
@@ -171,7 +174,7 @@ def test_a_recipe_that_may_not_be_read(tmp_path: Path) -> None:
 def test_a_package_that_is_not_installed_is_no_defect(words: list[str], extra: str, tmp_path: Path) -> None:
     code = f"import sys; sys.modules['numpy'] = None; from holdfast.cli.main import main; sys.exit(main({words!r}))"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert " ".join(done.stderr.split()) == (
         f"error[dependency-missing]: holdfast {words[0]} needs numpy, which is not installed "

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.notify.receiver import receiving
-from tests.supervise.running import HOLDFAST, WAIT, child_pid, until
+from tests.supervise.running import HOLDFAST, WAIT, child_pid
+from tests.waiting import PATIENCE_S, until
 
 FAILS = "import sys; sys.exit(3)"
 
@@ -31,7 +32,7 @@ def run(tmp_path: Path, *words: str, code: str = FAILS) -> subprocess.CompletedP
         env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
 
 
@@ -88,7 +89,7 @@ def test_a_restart_and_the_end_are_two_messages(tmp_path: Path) -> None:
 
 def test_a_stall_is_a_message_while_the_run_still_hangs(tmp_path: Path) -> None:
     code = f"import time; print('begins'); {WAIT}"
-    words = ["--stall-after", "1", "--notify"]
+    words = ["--stall-after", "4", "--notify"]
     with receiving() as hook:
         program = subprocess.Popen(
             [*HOLDFAST, "--run-dir", "r", *words, hook.address, "--", sys.executable, "-c", code],
@@ -97,7 +98,7 @@ def test_a_stall_is_a_message_while_the_run_still_hangs(tmp_path: Path) -> None:
         )
         until(lambda: hook.bodies, "the message about the stall")
         program.send_signal(signal.SIGTERM)
-        program.wait(60)
+        program.wait(PATIENCE_S)
     assert [body["event"] for body in hook.bodies] == ["stall", "failure"]
     assert hook.bodies[0]["outcome"] == "stalled"
 
@@ -123,7 +124,7 @@ def test_the_message_comes_even_when_the_supervisor_is_killed(tmp_path: Path) ->
               if (tmp_path / "r" / "journal.jsonl").exists() else False, "the start")  # fmt: skip
         child = child_pid(tmp_path / "r")
         program.kill()
-        program.wait(60)
+        program.wait(PATIENCE_S)
         until(lambda: hook.bodies, "the last message")
     os.kill(child, signal.SIGKILL)
     (body,) = hook.bodies
@@ -178,7 +179,7 @@ def test_notify_test(tmp_path: Path) -> None:
             env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
 
     with receiving() as hook:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from holdfast.cli import main as cli
 from holdfast.cli.setup import completion_scripts, framework_checks, machine_checks
@@ -198,7 +199,7 @@ def bash(script: Path, typed: str) -> set[str]:
     listed = " ".join(f"'{word}'" for word in words)
     setup = f"source {script}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}"
     code = setup + "; _holdfast; printf '%s\\n' \"${COMPREPLY[@]}\""
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     return set(done.stdout.split())
 
 
@@ -211,7 +212,7 @@ def test_bash_splits_an_option_at_its_equals_sign(tmp_path: Path, commands: list
 
 def fish(script: Path, typed: str) -> set[str]:
     code = f"source {script}; complete -C 'holdfast {typed}'"
-    done = subprocess.run(["fish", "-N", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["fish", "-N", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return {line.split("\t")[0] for line in done.stdout.splitlines()}
 
@@ -235,7 +236,7 @@ def test_zsh_takes_the_script(tmp_path: Path, commands: list[DescribedCommand]) 
     script = tmp_path / "script"
     script.write_text(completion_scripts.script("zsh", commands))
     code = f"autoload -U compinit; compinit -u -D; source {script}; print -r -- $_comps[holdfast]"
-    done = subprocess.run(["zsh", "-f", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["zsh", "-f", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.stdout.strip(), done.stderr) == ("_holdfast", "")
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 
+from tests.waiting import PATIENCE_S
+
 from holdfast.cli.slow_notice import notice_if_slow
 
 
@@ -13,7 +15,7 @@ def test_what_takes_long_is_said_once() -> None:
     said: list[str] = []
     heard = threading.Event()
     with notice_if_slow("reading data/", after_s=0.0, say=lambda text: (said.append(text), heard.set())[0]):
-        assert heard.wait(30)
+        assert heard.wait(PATIENCE_S)
     assert said == ["holdfast: reading data/ …"]
 
 

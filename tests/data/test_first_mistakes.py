@@ -13,6 +13,7 @@ from holdfast.cli import main as cli
 from holdfast.data.files import filesystem
 from holdfast.data.files.file_index import refuse_unrelated
 from holdfast.errors import ExitCode, UnknownFormat
+from tests.waiting import PATIENCE_S
 
 
 def _said(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -217,7 +218,7 @@ def test_what_may_not_be_looked_into_is_not_missing(yolo: Path) -> None:
     def said(*words: str) -> str:
         code = f"import sys; from holdfast.cli.main import main; sys.exit(main({list(words)!r}))"
         done = subprocess.run(
-            [*somebody, sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+            [*somebody, sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S
         )
         if "No module named" in done.stderr or "can't open" in done.stderr:
             pytest.skip("the other user cannot read this installation")

@@ -15,6 +15,7 @@ import pytest
 from holdfast import settings
 from tests.docs import blocks, world
 from tests.docs.blocks import DATA, MODES, ROOT, SHELL, TEXT, Block
+from tests.waiting import PATIENCE_S
 
 ALL = blocks.all_blocks()
 PAGES = sorted({block.page for block in ALL})
@@ -41,7 +42,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 def test_what_a_page_says_to_type_works(page: str, folder: Path) -> None:
     for block in _of(page):
         if block.mode in ("", "fails", "server"):
-            _try(block, folder, timeout_s=300)
+            _try(block, folder, timeout_s=3 * PATIENCE_S)
 
 
 @pytest.mark.hot
@@ -94,7 +95,7 @@ def _serve(block: Block, folder: Path) -> None:
             assert process.stdout.readline().startswith(b"http://127.0.0.1:"), block.name
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
+            process.wait(timeout=PATIENCE_S)
     assert process.returncode == 0, block.name
 
 

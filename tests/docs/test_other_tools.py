@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from holdfast.cli import main as cli
 from tests.docs.blocks import ROOT, Block, read
+from tests.waiting import PATIENCE_S, until
 
 PAGE = read(ROOT / "docs" / "how-to" / "other-tools.md")
 
@@ -49,7 +49,7 @@ def watched(words: list[str]) -> list[str]:
 
 def test_a_script_of_slurm_passes_the_signal_on_and_records_it(tmp_path: Path) -> None:
     """With bash as SLURM starts it: `--signal=B:TERM` sends SIGTERM to the script alone."""
-    code = "import time\nprint('begins', flush=True)\n[time.sleep(0.1) for _ in range(600)]\n"
+    code = "import time\nprint('begins', flush=True)\n[time.sleep(0.1) for _ in range(6000)]\n"
     (tmp_path / "train.py").write_text(code)
     (tmp_path / "job.sh").write_text(block("#SBATCH").text.replace(" --notify ntfy://my-trainings", ""))
     (tmp_path / "holdfast").write_text(f'#!/bin/sh\nexec {sys.executable} -m holdfast "$@"\n')
@@ -59,11 +59,9 @@ def test_a_script_of_slurm_passes_the_signal_on_and_records_it(tmp_path: Path) -
     environment = {**os.environ, "SLURM_JOB_ID": "7", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     job = subprocess.Popen(["bash", "job.sh"], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
     log = tmp_path / "runs" / "slurm-7-0" / "output.log"
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (log.exists() and b"begins" in log.read_bytes()):
-        time.sleep(0.05)
+    until(lambda: log.exists() and b"begins" in log.read_bytes(), "the training")
     job.send_signal(signal.SIGTERM)
-    assert job.wait(60) != 0
+    assert job.wait(PATIENCE_S) != 0
     verdict = json.loads((log.parent / "verdict.json").read_text())
     assert verdict["outcome"] == "killed"
     assert "SIGTERM" in verdict["summary"]

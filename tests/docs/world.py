@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.report.made import run_folder
+from tests.waiting import PATIENCE_S
 
 _SCRIPT = """\
 import time
@@ -70,7 +71,7 @@ def make(folder: Path) -> Path:
     ):
         run_folder(folder / "runs" / name, steps=30, end=end)
     _shim(folder / "bin" / "holdfast")
-    done = run("holdfast data convert data/train voc --to voc", folder, timeout_s=120)
+    done = run("holdfast data convert data/train voc --to voc", folder, timeout_s=PATIENCE_S)
     assert done.returncode == 0, done.stdout
     return folder
 

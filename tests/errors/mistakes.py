@@ -18,6 +18,7 @@ import pytest
 from holdfast.cli.main import main
 from holdfast.errors import HoldfastError
 from holdfast.report.text import render_error
+from tests.waiting import PATIENCE_S
 
 #: Shown instead of the temporary folder. Both have 16 characters, so that lines are folded at the same places.
 PROJECT = "/home/me/project"
@@ -105,7 +106,7 @@ def as_another_user() -> None:
 def python(*words: str, environment: Mapping[str, str] | None = None, stdout: int | None = None) -> Printed:
     """Runs Python in a process of its own."""
     done = subprocess.run(
-        [sys.executable, *words], env={**os.environ, **(environment or {})}, text=True, timeout=500,
+        [sys.executable, *words], env={**os.environ, **(environment or {})}, text=True, timeout=5 * PATIENCE_S,
         stdout=subprocess.PIPE if stdout is None else stdout, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert done.returncode, done.stdout

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from holdfast.host import cgroup
 from holdfast.host.cgroup import GroupState
@@ -137,7 +138,9 @@ def small_group() -> Iterator[Path]:
 
 def test_a_kill_for_memory_is_counted(tmp_path: Path, small_group: Path) -> None:
     (tmp_path / "eat.py").write_text(
-        f"import os, time\nopen('{small_group}/cgroup.procs', 'w').write(str(os.getpid()))\ntime.sleep(1.5)\n"
+        f"import os, time\nopen('{small_group}/cgroup.procs', 'w').write(str(os.getpid()))\n"
+        "seen = lambda: open('r/vitals.jsonl').read().count('\\n') if os.path.exists('r/vitals.jsonl') else 0\n"
+        "before = seen()\nwhile seen() < before + 3: time.sleep(0.05)\n"
         "held = []\nwhile True: held.append(bytearray(b'x' * 1000000)); time.sleep(0.005)\n"
     )
     done = subprocess.run(
@@ -145,7 +148,7 @@ def test_a_kill_for_memory_is_counted(tmp_path: Path, small_group: Path) -> None
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 137
     (ended,) = [

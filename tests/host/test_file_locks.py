@@ -30,7 +30,7 @@ def test_the_owner_and_not_who_waits() -> None:
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel shows no locks")
 def test_a_process_that_has_locked_a_file(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    code = f"import fcntl, time; f = open({str(path)!r}, 'w'); fcntl.flock(f, 2); print(1, flush=True); time.sleep(60)"
+    code = f"import fcntl, time; f = open({str(path)!r}, 'w'); fcntl.flock(f, 2); print(1, flush=True); time.sleep(600)"
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     try:
         assert other.stdout is not None and other.stdout.readline() == b"1\n"

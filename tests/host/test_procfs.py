@@ -6,10 +6,9 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 
 import pytest
+from tests.waiting import until
 
 from holdfast.host import procfs
 
@@ -37,7 +36,10 @@ def test_a_thread_that_computes_while_the_main_thread_waits(work: str, runs: boo
     script = f"import hashlib, threading\nthreading.Thread(target=lambda: {work}).start()"
     with subprocess.Popen([sys.executable, "-c", script]) as child:
         try:
-            assert _after(30.0, lambda: procfs.has_runnable_thread(child.pid) == runs and _waits(child.pid))
+            until(
+                lambda: procfs.has_runnable_thread(child.pid) == runs and _waits(child.pid),
+                "the main thread to wait",
+            )
         finally:
             child.kill()
 
@@ -49,15 +51,6 @@ def test_a_process_that_is_gone_has_no_runnable_thread() -> None:
 def _waits(pid: int) -> bool:
     found = procfs.stat(pid, pid)
     return found is not None and found.state == "S"
-
-
-def _after(limit_s: float, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_a_child_of_a_thread_is_found() -> None:
@@ -92,14 +85,35 @@ def test_the_words_of_a_program_that_has_just_started() -> None:
 
 
 def test_a_program_whose_words_are_not_laid_out_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = iter([b"", b"", b"sleep\x00600\x00"])
-    monkeypatch.setattr(procfs, "read", lambda path: next(looks))
+    looks = iter([*[b""] * 60, b"sleep\x00600\x00"])
+    real = procfs.read
+    monkeypatch.setattr(procfs, "read", lambda path: next(looks) if path.endswith("cmdline") else real(path))
     assert procfs.arguments(os.getpid()) == ["sleep", "600"]
+
+
+def test_a_program_that_has_started_and_has_no_words_is_not_looked_at_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[str] = []
+    real = procfs.read
+
+    def without_words(path: str) -> bytes | None:
+        if not path.endswith("cmdline"):
+            return real(path)
+        looks.append(path)
+        return b""
+
+    with subprocess.Popen(["sleep", "600"]) as child:
+        until(lambda: _waits(child.pid), "its sleep")
+        monkeypatch.setattr(procfs, "read", without_words)
+        assert procfs.arguments(child.pid) == []
+        child.kill()
+    assert len(looks) < 30
 
 
 def test_a_process_that_has_ended_has_no_words() -> None:
     ended = subprocess.Popen(["true"])
-    assert _after(30.0, lambda: getattr(procfs.stat(ended.pid), "state", "") == "Z")
+    until(lambda: getattr(procfs.stat(ended.pid), "state", "") == "Z", "its end")
     assert procfs.arguments(ended.pid) == []
     ended.wait()
     assert procfs.command_line(ended.pid) == ""

@@ -1,7 +1,8 @@
 """A process of a group that computes nothing: it beats, meets the others over TCP at every step, and saves numbers.
 
 What the coordinator and the supervisors do does not depend on what a step computes; with this one a group starts in
-tenths of a second. `python -m tests.launch.light_peer FOLDER [--steps N] [--step-s S] [--faulty KIND:RANK:STEP]`.
+tenths of a second. `python -m tests.launch.light_peer FOLDER [--steps N] [--step-s S] [--faulty KIND:RANK:STEP]
+[--gate N]`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Meeting:
             with socket.create_server(("0.0.0.0", int(port))) as server:
                 self.others = [server.accept()[0] for _ in range(ours.count - 1)]
             return
-        for _ in range(200):
+        for _ in range(6000):  # five minutes
             try:
                 self.first = socket.create_connection((host, int(port)))
                 return
@@ -63,6 +64,7 @@ def main() -> int:
     parser.add_argument("--step-s", type=float, default=0.02)
     parser.add_argument("--bytes", type=int, default=1, help="of a message to the others at each step")
     parser.add_argument("--faulty", default="")
+    parser.add_argument("--gate", type=int, default=-1, help="no first attempt goes beyond this step")
     args = parser.parse_args()
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
@@ -84,6 +86,8 @@ def main() -> int:
             faulty = int(rank) == ours.rank and step >= int(at) and attempt == 1
             beats.write(Phase.DATA_WAIT, step=step)
             noted.note(step_timing.LOCAL_WORK, step, joined=1, together_s=together_s)
+            while step == args.gate and attempt == 1:
+                time.sleep(0.05)
             own_s = args.step_s * (6 if faulty and kind == "slow" else 1)
             time.sleep(own_s)
             if faulty and kind == "stuck":

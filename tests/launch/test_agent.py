@@ -7,7 +7,6 @@ import shlex
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from holdfast.launch import agent as launch_agent
 from holdfast.launch import messages
 from holdfast.launch.connection import open_server
 from tests.launch.malformed import VALID
+from tests.waiting import PATIENCE_S, until
 
 STAYS = """
 import os, pathlib, sys, time
@@ -44,7 +44,7 @@ def agent(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket
         try:
             sock = server.accept()[0]
             with sock:
-                sock.settimeout(60.0)
+                sock.settimeout(PATIENCE_S)
                 assert b'"word"' in sock.recv(65536)
                 yield process, sock
         finally:
@@ -61,18 +61,20 @@ def test_an_agent_that_hears_something_else_ends_as_without_a_coordinator(
 ) -> None:
     with agent(tmp_path / "run") as (process, sock):
         sock.sendall(line + b"\n")  # and the connection stays open
-        assert process.wait(60) == launch_agent.COORDINATOR_LOST
+        assert process.wait(PATIENCE_S) == launch_agent.COORDINATOR_LOST
 
 
 def test_the_trainer_of_an_agent_that_hears_something_else_ends_too(tmp_path: Path) -> None:
     with agent(tmp_path / "run") as (process, sock):
         sock.sendall(messages.encode(messages.Start(1, 2, "127.0.0.1:9", False)))
-        started, until = tmp_path / "run" / "pid", time.monotonic() + 60
-        while not started.exists() and time.monotonic() < until:
+        started = tmp_path / "run" / "pid"
+
+        def is_there_while_it_is_pinged() -> bool:
             sock.sendall(messages.encode(messages.Ping(1.0)))
-            time.sleep(0.1)
-        assert started.exists()
+            return started.exists()
+
+        until(is_there_while_it_is_pinged, "the trainer")
         sock.sendall(b"[" * 100_000 + b"\n")
-        assert process.wait(120) == launch_agent.COORDINATOR_LOST
-    trainer = int(started.read_text())
-    assert not Path(f"/proc/{trainer}").exists()
+        assert process.wait(PATIENCE_S) == launch_agent.COORDINATOR_LOST
+    trainer = Path(f"/proc/{started.read_text()}")
+    until(lambda: not trainer.exists(), "the end of the trainer")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from holdfast.train.checkpoint import bucket_copy, checkpoint_files
 from holdfast.train.checkpoint.checkpoint_files import Snapshot
 from tests.launch import faulty_bucket
 from tests.launch.faulty_bucket import Fault, Store
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.hot
 
@@ -68,13 +68,6 @@ class Heard:
         self.events.append(event)
 
 
-def wait_until(true: Callable[[], bool], at_most_s: float = 60.0) -> bool:
-    until = time.monotonic() + at_most_s
-    while not true() and time.monotonic() < until:
-        time.sleep(0.05)
-    return true()
-
-
 def test_a_checkpoint_goes_up_and_comes_back_through_errors(store: Store, tmp_path: Path) -> None:
     store.faults = [Fault("503", on_upload, times=2), Fault("slow", on_upload, amount=0.2)]
     heard, url = Heard(), "gs://runs/a/checkpoints"
@@ -82,7 +75,7 @@ def test_a_checkpoint_goes_up_and_comes_back_through_errors(store: Store, tmp_pa
     for step in (10, 20):
         path = checkpoint_files.write(tmp_path / "here", snapshot(step))
         copier.notify(ev.SaveDone(path=str(path), step=step))
-        assert copier.close(30.0) or step == 10
+        assert copier.close(PATIENCE_S) or step == 10
         copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
     assert store.done["503"] == 2
     assert bucket_copy.checkpoint_names(url) == ["step-10", "step-20"]
@@ -126,7 +119,7 @@ def test_the_best_one_goes_up_and_comes_back_beside_the_newest(store: Store, tmp
     checkpoint_files.set_pointer(here, checkpoint_files.BEST, "step-10")
     copier = bucket_copy.BucketCopier(bucket_copy.BucketFolders(url), tmp_path, heard)
     copier.notify(ev.SaveDone(path=str(here / "step-20"), step=20))  # step 10 was superseded before its turn
-    assert copier.close(30.0)
+    assert copier.close(PATIENCE_S)
     assert bucket_copy.checkpoint_names(url) == ["step-10", "step-20"]
     (tmp_path / "there").mkdir()
     bucket_copy.fetch_newest(url, tmp_path / "there", heard)
@@ -152,11 +145,11 @@ def test_curves_that_the_bucket_refuses_keep_no_checkpoint_from_it(store: Store,
     for step in (10, 20):
         checkpoint_files.write(tmp_path / "here", snapshot(step))
         copier.notify(ev.SaveDone(path=str(tmp_path / f"here/step-{step}")))
-        assert wait_until(
-            lambda step=step: f"step-{step}" in bucket_copy.checkpoint_names(folders.checkpoints)
+        until(
+            lambda step=step: f"step-{step}" in bucket_copy.checkpoint_names(folders.checkpoints), "the copy"
         )
     copier.upload_model(tmp_path / "model.npz")
-    assert copier.close(60)
+    assert copier.close(PATIENCE_S)
     assert [type(event) for event in heard.events] == [
         ev.CopyFailed,
         ev.CheckpointCopied,
@@ -181,8 +174,8 @@ def test_a_new_run_neither_takes_nor_removes_what_another_put_there(store: Store
         path = checkpoint_files.write(tmp_path / "new", snapshot(step))
         checkpoint_files.prune(tmp_path / "new", keep=1, written=step)
         copier.notify(ev.SaveDone(path=str(path), step=step))
-        assert wait_until(lambda step=step: f"step-{step}" in bucket_copy.checkpoint_names(url))
-    assert copier.close(30.0)
+        until(lambda step=step: f"step-{step}" in bucket_copy.checkpoint_names(url), "the copy")
+    assert copier.close(PATIENCE_S)
     assert bucket_copy.checkpoint_names(url) == ["step-4", "step-1800"]
 
 

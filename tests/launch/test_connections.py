@@ -22,6 +22,7 @@ from holdfast.launch.messages import FROM_COORDINATOR, Hello, JoinRefused, Ping,
 from tests.launch.malformed import SEEN, VALID, mutated
 from tests.launch.test_group import Group
 from tests.listening import addresses_of
+from tests.waiting import PATIENCE_S, until
 
 TOKEN = "word"
 
@@ -44,7 +45,7 @@ def many_open_files() -> contextlib.AbstractContextManager[None]:
 
 def closed_after(address: tuple[str, int], line: bytes) -> bool:
     """Whether the other side closes the connection, without a word."""
-    with socket.create_connection(address, timeout=60.0) as sock:
+    with socket.create_connection(address, timeout=PATIENCE_S) as sock:
         try:
             sock.sendall(line + b"\n")
             return sock.recv(1) == b""
@@ -53,8 +54,9 @@ def closed_after(address: tuple[str, int], line: bytes) -> bool:
 
 
 def port_of(group: Group) -> int:
-    (found,) = [port for host, port in addresses_of(group.process.pid) if host == "127.0.0.1"]
-    return found
+    found = until(lambda: addresses_of(group.process.pid), "the port in the kernel's table")
+    (port,) = [port for host, port in found if host == "127.0.0.1"]
+    return port
 
 
 def test_a_training_outlives_malformed_lines_and_a_thousand_idle_connections(tmp_path: Path) -> None:
@@ -210,9 +212,10 @@ def test_who_does_not_say_hello_is_closed_in_time_and_the_oldest_when_too_many_c
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connections, "STRANGERS", 3)
+    monkeypatch.setattr(connections, "HELLO_S", 3600.0)
     server = open_server("127.0.0.1", 0)
     held = Connections(server, agents=1)
-    strangers = [socket.create_connection(server.getsockname(), timeout=30.0) for _ in range(6)]
+    strangers = [socket.create_connection(server.getsockname(), timeout=PATIENCE_S) for _ in range(6)]
     held.poll(1.0)
     assert len(held._waiting) == 4
     assert [one.recv(1) for one in strangers[:2]] == [b"", b""]
@@ -233,7 +236,7 @@ def test_when_no_more_files_may_be_open_it_waits_and_accepts_later(monkeypatch: 
     monkeypatch.setattr(connections, "PAUSE_S", 0.0)
     server = open_server("127.0.0.1", 0)
     held = Connections(server, agents=1)
-    clients = [socket.create_connection(server.getsockname(), timeout=30.0) for _ in range(3)]
+    clients = [socket.create_connection(server.getsockname(), timeout=PATIENCE_S) for _ in range(3)]
     with contextlib.ExitStack() as filled:
         for _ in range(64):  # so that no number below the limit is free
             filled.callback(os.close, os.open(os.devnull, os.O_RDONLY))

@@ -68,15 +68,14 @@ def test_a_program_that_answers_late_over_a_quick_link_is_not_a_slow_link() -> N
     )
     member = MessageConnection(socket.create_connection(server.getsockname()))
     member.send(HELLO)
-    until = time.monotonic() + 20
-    while not (group.seats and group.seats[0].seen.round_trips_s) and time.monotonic() < until:
+    while not (group.seats and group.seats[0].seen.round_trips_s):
         group._turn(judged=False)
         if group.seats and select.select([member.sock], [], [], 0)[0]:
             member.fill()
             message = member.take(FROM_COORDINATOR)
             assert isinstance(message, Ping)
-            time.sleep(0.3)
+            time.sleep(2.0)
             member.send(Pong(message.at))
-    assert group.seats[0].seen.round_trips_s[0] < 0.2
+    assert group.seats[0].seen.round_trips_s[0] < 1.0
     member.close()
     server.close()

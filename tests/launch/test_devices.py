@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 pytestmark = [pytest.mark.hot, pytest.mark.long(20)]
 
 ROOT = Path(__file__).parent.parent.parent
@@ -59,7 +61,7 @@ print("equal")
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_two_devices_are_as_one(backend: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, backend], cwd=ROOT, capture_output=True, text=True, timeout=500,
+        [sys.executable, "-c", SCRIPT, backend], cwd=ROOT, capture_output=True, text=True, timeout=5 * PATIENCE_S,
         env=os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"},
     )  # fmt: skip
     assert done.stdout.endswith("equal\n"), done.stdout + done.stderr[-3000:]

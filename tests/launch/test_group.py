@@ -76,7 +76,7 @@ def all_of(kind: type[E], folder: Path) -> list[E]:
 
 
 def test_when_one_is_killed_it_is_named_and_all_go_on_together(tmp_path: Path) -> None:
-    group = Group(tmp_path / "run", 3, "--steps", "60", "--step-s", "0.05")
+    group = Group(tmp_path / "run", 3, "--steps", "60", "--step-s", "0.05", "--gate", "30")
     os.kill(group.trainer_at(2, 12), signal.SIGKILL)
     code, log = group.ended()
     assert code == 0, log
@@ -102,7 +102,7 @@ def test_an_error_in_one_ends_all_with_its_exit_code_and_is_the_verdict(tmp_path
 
 
 def test_a_supervisor_that_is_killed_is_replaced(tmp_path: Path) -> None:
-    group = Group(tmp_path / "run", 2, "--steps", "40", "--step-s", "0.05")
+    group = Group(tmp_path / "run", 2, "--steps", "40", "--step-s", "0.05", "--gate", "20")
     trainer = group.trainer_at(1, 7)
     os.kill(group.supervisor(1), signal.SIGKILL)
     code, log = group.ended()
@@ -114,7 +114,7 @@ def test_a_supervisor_that_is_killed_is_replaced(tmp_path: Path) -> None:
 
 
 def test_sigterm_to_one_ends_all_at_the_same_step(tmp_path: Path) -> None:
-    group = Group(tmp_path / "run", 2, "--steps", "4000", "--step-s", "0.02")
+    group = Group(tmp_path / "run", 2, "--steps", "100000", "--step-s", "0.02")
     group.trainer_at(1, 10)
     os.kill(group.supervisor(1), signal.SIGTERM)
     code, log = group.ended()
@@ -133,7 +133,7 @@ def test_sigterm_to_one_ends_all_at_the_same_step(tmp_path: Path) -> None:
 
 
 def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> None:
-    group = Group(tmp_path / "run", 2, "--steps", "4000", "--step-s", "0.02")
+    group = Group(tmp_path / "run", 2, "--steps", "100000", "--step-s", "0.02")
     group.trainer_at(1, 10)
     group.process.terminate()
     code, log = group.ended()
@@ -152,7 +152,7 @@ def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> No
 
 
 def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> None:
-    group = Group(tmp_path / "run", 2, "--steps", "4000", "--step-s", "0.02")
+    group = Group(tmp_path / "run", 2, "--steps", "100000", "--step-s", "0.02")
     group.trainer_at(1, 10)
     group.process.send_signal(signal.SIGINT)
     _, log = group.ended()

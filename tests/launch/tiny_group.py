@@ -22,7 +22,7 @@ def main(words: list[str]) -> int:
         f"tests.launch.{peer}_peer",
         *(word for word in more if word != "--resume"),
     )
-    terms = GroupConfig(count=count, token="word", restarts=30, resume="--resume" in more, join_s=60.0)
+    terms = GroupConfig(count=count, token="word", restarts=30, resume="--resume" in more, join_s=300.0)
     done = group.run(placed(folder, count, terms, command), say=say)
     print("group", done.exit_code, done.attempts, done.blamed.words if done.blamed else "", flush=True)
     return done.exit_code

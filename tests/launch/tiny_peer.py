@@ -26,6 +26,7 @@ from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter, NullCh
 from holdfast.train.loop import LoopEffects, TrainingLoop
 from holdfast.train.loop_state import LoopState
 from holdfast.train.observers.observer import JournalObserver, Observers, TrainerHeartbeat
+from tests.waiting import PATIENCE_S
 
 BATCH = 8
 
@@ -99,7 +100,7 @@ def trained(args: argparse.Namespace, group: process_group.ProcessGroup | None, 
     try:
         reason = loop.run()
     finally:
-        saver.close(20.0)
+        saver.close(PATIENCE_S)
     weights = np.concatenate([value.ravel() for value in step.export()["weights"].values()])
     print(reason, loop.state.step, checkpoint_files.digest_of({"w": {"w": weights}}), flush=True)
     return reason

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.errors import OutOfRange
 from holdfast.memory import gpu_catalogue
+from tests.waiting import PATIENCE_S
 
 
 def test_one_was_read_from_a_gpu_and_the_others_say_that_they_were_not():
@@ -71,7 +72,7 @@ print(*[compile_target(gpu).device_set.pop().device_kind for gpu in gpu_catalogu
 )
 def test_the_compiler_that_is_installed_understands_every_description():
     done = subprocess.run(
-        [sys.executable, "-c", UNDERSTAND], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", UNDERSTAND], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.splitlines() == [gpu.name for gpu in gpu_catalogue.all_gpus()]

@@ -8,6 +8,8 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+from tests.waiting import PATIENCE_S
+
 
 def run_cells(folder: Path, *cells: str, errors: bool = True) -> list[list[Any]]:
     """The outputs of each cell. With `errors` a cell that raises does not end it; a kernel that dies does."""
@@ -19,7 +21,12 @@ def run_cells(folder: Path, *cells: str, errors: bool = True) -> list[list[Any]]
 def run_notebook(notebook: Any, folder: Path, *, errors: bool) -> None:
     resources = {"metadata": {"path": str(folder)}}
     client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources=resources, allow_errors=errors
+        notebook,
+        timeout=PATIENCE_S,
+        startup_timeout=PATIENCE_S,
+        kernel_name="python3",
+        resources=resources,
+        allow_errors=errors,
     )
     client.execute()
 

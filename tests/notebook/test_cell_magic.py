@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,15 +19,18 @@ from holdfast.journal import reader
 from holdfast.journal.events import RunClosed, ScriptRead
 from holdfast.notebook import cell_magic
 from tests.notebook.kernels import raised, run_cells, shown
+from tests.waiting import PATIENCE_S, until
 
 LOAD = "%load_ext holdfast"
-SLEEPS = "for _ in range(100): time.sleep(0.1)"
+SLEEPS = "for _ in range(6000): time.sleep(0.1)"
+#: Waits until the block is watched.
+WATCHED = "[time.sleep(0.05) for _ in iter(lambda: os.path.exists('runs/notebook-1/vitals.jsonl'), True)]"
 
 
 def signalled(name: str) -> str:
     return (
         "%%holdfast\nimport os, signal, threading, time\n"
-        f"threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.{name})).start()\n{SLEEPS}"
+        f"threading.Thread(target=lambda: ({WATCHED}, os.kill(os.getpid(), signal.{name}))).start()\n{SLEEPS}"
     )
 
 
@@ -79,9 +81,8 @@ def test_an_interrupted_cell(tmp_path: Path) -> None:
 def test_a_dead_kernel_is_explained_after_the_restart_once(tmp_path: Path) -> None:
     with pytest.raises(DeadKernelError):
         run_cells(tmp_path, LOAD, signalled("SIGKILL"))
-    journal, until = tmp_path / "runs/notebook-1/journal.jsonl", time.monotonic() + 60
-    while time.monotonic() < until and not isinstance(reader.read(journal)[-1].event, RunClosed):
-        time.sleep(0.1)
+    journal = tmp_path / "runs/notebook-1/journal.jsonl"
+    until(lambda: isinstance(reader.read(journal)[-1].event, RunClosed), "the end of the record")
     (outputs,) = run_cells(tmp_path, LOAD)
     said = " ".join(shown(outputs).split())
     assert said.startswith("A cell of this folder never ended.")
@@ -91,10 +92,10 @@ def test_a_dead_kernel_is_explained_after_the_restart_once(tmp_path: Path) -> No
 
 def test_the_live_view_is_replaced_and_not_repeated(tmp_path: Path) -> None:
     code = (
-        "%%holdfast\nimport time\nfrom holdfast.notebook.live_view import LiveView\n"
-        "time.sleep(2.5)\nfrom pathlib import Path\nbundles = []\n"
+        "%%holdfast\nimport os, time\nfrom holdfast.notebook.live_view import LiveView\n"
+        f"{WATCHED}\nfrom pathlib import Path\nbundles = []\n"
         "view = LiveView(Path('runs/notebook-1'), lambda *shown: bundles.append(shown), every_s=0.05)\n"
-        "view.start(); time.sleep(1.5); view.end(None)\n"
+        "view.start(); [time.sleep(0.05) for _ in iter(lambda: len(bundles) > 2, True)]; view.end(None)\n"
         "names, updates = {one[1] for one in bundles}, [one[2] for one in bundles]\n"
         "len(bundles) > 1, len(names), updates[:2], bundles[-1][0]['text/plain'][:17]"
     )
@@ -112,7 +113,9 @@ def test_in_a_terminal_the_verdict_is_printed(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-m", "IPython", "--colors=NoColor", str(script)]
     environment = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, env=environment
+    )
     assert done.returncode == 0, done.stderr
     assert "42" in done.stdout
     assert "verdict[finished]" in done.stderr and "<div" not in done.stdout

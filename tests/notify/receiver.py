@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.waiting import PATIENCE_S
+
 
 @dataclass
 class Receiver:
@@ -36,7 +38,7 @@ def receiving(**options: Any) -> Iterator[Receiver]:
             receiver.bodies.append(json.loads(body))
             receiver.requests.append(dict(self.headers.items()))
             if receiver.silent:
-                receiver.released.wait(60)
+                receiver.released.wait(PATIENCE_S)
                 return
             self.send_response(receiver.answers.pop(0) if receiver.answers else 200)
             for name, value in receiver.headers.items():

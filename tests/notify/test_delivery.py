@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from holdfast.notify.notice import Notice, trial_notice
 from holdfast.notify.outbox import MAX_NOTICES, Outbox
 from holdfast.notify.targets import NotifyTarget
 from tests.notify.receiver import receiving
+from tests.waiting import PATIENCE_S
 
 NOTICE = Notice("failure", "r", "runs/r", "failed", "disk-full", "verdict[disk-full]: full")
 
@@ -57,7 +59,7 @@ def test_the_pause_that_a_service_asks_for_has_a_limit() -> None:
 
 
 def post(address: str, **headers: str) -> None:
-    webhook.post(address, NOTICE.as_json(), headers, timeout_s=5)
+    webhook.post(address, NOTICE.as_json(), headers, timeout_s=PATIENCE_S)
 
 
 def test_a_webhook_gets_json() -> None:
@@ -91,10 +93,10 @@ def test_answers_of_a_webhook(code: int, kind: type[Exception], reason: str) -> 
 
 
 def test_a_webhook_that_is_not_there_or_does_not_answer() -> None:
-    with receiving() as hook:
-        address = hook.address
-    with pytest.raises(Unavailable, match="connection refused"):
-        post(address)
+    with socket.socket() as nobody:  # who has the port, and takes no connection
+        nobody.bind(("127.0.0.1", 0))
+        with pytest.raises(Unavailable, match="connection refused"):
+            post(f"http://127.0.0.1:{nobody.getsockname()[1]}/hook")
     with receiving(silent=True) as hook, pytest.raises(Unavailable, match=r"no answer within 0.2 s"):
         webhook.post(hook.address, {}, {}, timeout_s=0.2)
     with receiving() as hook, pytest.raises(Refused, match="cannot be sent"):
@@ -104,16 +106,16 @@ def test_a_webhook_that_is_not_there_or_does_not_answer() -> None:
 def test_a_command_gets_variables_and_text(tmp_path: Path) -> None:
     out = tmp_path / "out"
     shell_command.run_command(
-        f'echo "$HOLDFAST_EVENT $HOLDFAST_CAUSE" > {out}; cat >> {out}', NOTICE, timeout_s=20
+        f'echo "$HOLDFAST_EVENT $HOLDFAST_CAUSE" > {out}; cat >> {out}', NOTICE, timeout_s=PATIENCE_S
     )
     assert out.read_text() == f"failure disk-full\n{NOTICE.title}\n{NOTICE.body}\n"
 
 
 def test_commands_that_fail() -> None:
     with pytest.raises(Unavailable, match="exit code 3: no route"):
-        shell_command.run_command("echo no route >&2; exit 3", NOTICE, timeout_s=20)
+        shell_command.run_command("echo no route >&2; exit 3", NOTICE, timeout_s=PATIENCE_S)
     with pytest.raises(Refused, match="exit code 127"):
-        shell_command.run_command("no_such_program_here", NOTICE, timeout_s=20)
+        shell_command.run_command("no_such_program_here", NOTICE, timeout_s=PATIENCE_S)
     with pytest.raises(Refused, match=r"did not end within 0.2 s"):
         shell_command.run_command("sleep 60", NOTICE, timeout_s=0.2)
 
@@ -125,7 +127,7 @@ def test_what_an_exception_says_never_keeps_a_message_from_being_sent(tmp_path: 
         command = NotifyTarget("command", f"cat > {tmp_path / 'got'}")
         outbox = Outbox((command, NotifyTarget("webhook", hook.address)), say=print, log=tmp_path / "log")
         outbox.put(odd)
-        assert outbox.close(30)
+        assert outbox.close(PATIENCE_S)
     assert hook.bodies[0]["verdict"] == "ValueError: \\u0000 \\ud800 \\u001b[2J"
     assert "\nValueError: \\u0000 " in (tmp_path / "got").read_text()
     assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
@@ -137,7 +139,7 @@ def test_a_slow_target_keeps_no_other_waiting(tmp_path: Path) -> None:
 
     def send(target: NotifyTarget, notice: Notice) -> None:
         if target.address == "slow":
-            stuck.wait(60)
+            stuck.wait(PATIENCE_S)
         sent.append(f"{target.address} {notice.event}")
         arrived.set()
 
@@ -146,17 +148,17 @@ def test_a_slow_target_keeps_no_other_waiting(tmp_path: Path) -> None:
     outbox = Outbox(both, say=said.append, log=tmp_path / "log", send=send)
     outbox.put(Notice("stall", "r", "d"))
     outbox.put(NOTICE)
-    assert arrived.wait(60)
+    assert arrived.wait(PATIENCE_S)
     assert sent == ["quick failure"]
     outbox._queues[1].put(None)
-    outbox._threads[1].join(60)
+    outbox._threads[1].join(PATIENCE_S)
     assert not outbox.close(0.0, more_follows=True)
     assert said == [
         "holdfast: no notification to the command 'slow': no answer yet; it is tried again in the background; "
         "the run is not affected"
     ]
     stuck.set()
-    assert outbox.close(60)
+    assert outbox.close(PATIENCE_S)
     assert sent == ["quick failure", "slow stall", "slow failure"]
     rows = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [(row["target"], row["event"], row["arrived"]) for row in rows] == [
@@ -175,7 +177,7 @@ def test_the_reason_is_said_once() -> None:
     outbox = Outbox((NotifyTarget("webhook", "https://h/secret"),), say=said.append, send=send)
     outbox.put(Notice("stall", "r", "d"))
     outbox.put(NOTICE)
-    assert outbox.close(60)
+    assert outbox.close(PATIENCE_S)
     assert said == ["holdfast: no notification to https://h: 401; the run is not affected"]
 
 
@@ -190,7 +192,7 @@ def test_a_run_that_stalls_all_night_sends_a_limited_number() -> None:
     for _ in range(MAX_NOTICES + 5):
         outbox.put(Notice("stall", "r", "d"))
     outbox.put(NOTICE)
-    assert outbox.close(60)
+    assert outbox.close(PATIENCE_S)
     assert sent == ["stall"] * MAX_NOTICES + ["failure"]
     assert said == [f"holdfast: {MAX_NOTICES} notifications were sent; only the end is sent now"]
 
@@ -209,7 +211,7 @@ def test_after_the_end_no_pause_is_longer_than_the_time_left() -> None:
     outbox.put(trial_notice("runs/r", ""))
     for thread in outbox._threads:
         outbox._queues[0].put(None)
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert pauses == [1.0, 5.0]
     assert said == [
         "holdfast: no notification to the command 'x': down (tried 3 times); the run is not affected"

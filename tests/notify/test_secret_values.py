@@ -9,11 +9,9 @@ import pytest
 
 from holdfast.notify.secret_values import HIDDEN, hide
 
-_random = random.Random(5)
-
 
 def letters(count: int) -> str:
-    return "".join(_random.choices(string.ascii_letters + string.digits, k=count))
+    return "".join(random.Random(count).choices(string.ascii_letters + string.digits, k=count))
 
 
 @pytest.mark.parametrize(

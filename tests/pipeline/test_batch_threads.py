@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.pipeline.rectangles import random_rectangles
+from tests.waiting import PATIENCE_S
 
 from holdfast.pipeline import dataset_columns
 from holdfast.pipeline.batch_buffers import BatchBuffers
@@ -21,8 +22,6 @@ from holdfast.pipeline.batch_threads import BatchJob, BatchThreads
 from holdfast.pipeline.decode import Undecodable
 from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.stream import Stream
-
-ENDS_WITHIN_S = 30.0  # of a machine that is busy
 
 
 def jobs_of(
@@ -39,7 +38,7 @@ def test_jobs_come_in_order_though_the_first_is_the_slowest() -> None:
 
     def draw(number: int, at: int) -> None:
         if number == 0:
-            assert others_drawn.wait(ENDS_WITHIN_S)
+            assert others_drawn.wait(PATIENCE_S)
         elif (number, at) == (1, 3):
             others_drawn.set()
 
@@ -120,7 +119,7 @@ def test_leaving_early_ends_the_threads() -> None:
     filled = threads.filled()
     next(filled)
     filled.close()
-    threads.wait(ENDS_WITHIN_S)
+    threads.wait(PATIENCE_S)
     assert not any(thread.is_alive() for thread in threads._threads)
 
 
@@ -176,7 +175,7 @@ def started(how: str) -> subprocess.Popen:
 
 def test_a_process_ends_though_its_batches_do_not() -> None:
     process = started("kept")
-    out, err = process.communicate(timeout=ENDS_WITHIN_S)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err) == (0, "started\nleft\n", "")
 
 
@@ -188,5 +187,5 @@ def test_ctrl_c_ends_the_wait_for_a_batch(how: str) -> None:
     while len(os.listdir(waits_for)) < 4:  # its threads are there
         pass
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=ENDS_WITHIN_S)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == -signal.SIGINT and "KeyboardInterrupt" in err

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tests.data import made
 from tests.pipeline.rectangles import dataset_of, random_rectangles
+from tests.waiting import PATIENCE_S
 
 from holdfast.data.records import ImageRef, Record
 from holdfast.pipeline import dataset_columns, pack, packing
@@ -130,7 +131,7 @@ def test_killed_in_the_middle_it_goes_on_and_a_torn_one_is_not_used(
 def test_beside_a_run_it_is_a_process_of_its_own(folder_of: Callable, tmp_path: Path) -> None:
     job = pack.plan_pack(large_and_small(folder_of), FEED, ROOMY)
     process = packing.start_in_background(job, tmp_path)
-    assert process is not None and process.wait(120) == 0
+    assert process is not None and process.wait(PATIENCE_S) == 0
     packed = pack.read(tmp_path / f"pack-{job.key}")
     assert packed is not None and len(packed.rows) == 5
 
@@ -248,7 +249,7 @@ def test_a_pack_made_beside_the_stream_is_read_from_the_next_epoch_on_and_resumi
     batches = stream.batches()
     begun = [next(batches)]
     assert stream.state(1)["packed_from_epoch"] is None
-    beside._process.wait(timeout=120)
+    beside._process.wait(timeout=PATIENCE_S)
     begun += first(6, batches)
     assert told == [(5, 1)]
     assert stream.state(7)["packed_from_epoch"] == 1
@@ -266,7 +267,7 @@ def test_a_pack_that_is_stopped_with_the_run_is_gone_on_with(folder_of: Callable
     beside.stop()
     beside.stop()
     again = packing.BackgroundPack(job, tmp_path / "cache")
-    again._process.wait(timeout=120)
+    again._process.wait(timeout=PATIENCE_S)
     found = again.ready()
     assert found is not None and found.rows.tolist() == [0, 1, 2, 3, 4]
     assert again.ready() is None

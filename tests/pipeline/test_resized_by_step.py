@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from tests.pipeline.rectangles import dataset_of, save
 from tests.pipeline.test_stream import EVERYTHING, first, same
+from tests.waiting import PATIENCE_S
 
 from holdfast.data.records import Box, Dataset, ImageRef, Record
 from holdfast.errors import OutOfRange
@@ -130,7 +131,7 @@ def test_the_other_backend_makes_the_same_images(images: Dataset, tmp_path: Path
     other = {"tensorflow": "jax", "jax": "tensorflow"}[keras.backend.backend()]
     subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "sent.npz"), str(tmp_path / "made.npy")],
-        env={**os.environ, "KERAS_BACKEND": other, "JAX_PLATFORMS": "cpu"}, check=True, timeout=300,
+        env={**os.environ, "KERAS_BACKEND": other, "JAX_PLATFORMS": "cpu"}, check=True, timeout=3 * PATIENCE_S,
     )  # fmt: skip
     off = np.abs(np.load(tmp_path / "made.npy").astype(int) - images_of(batch, feed))
     assert off.max() <= 1

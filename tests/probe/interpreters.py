@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
+
 _VERSIONS = ("2.7", *(f"3.{minor}" for minor in range(6, 16)))
 _ASK = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
 
@@ -27,5 +29,5 @@ def found() -> dict[str, str]:
 
 def _answers(program: str, version: str) -> bool:
     """A program on PATH may be a stub that knows of no such version."""
-    done = subprocess.run([program, "-S", "-c", _ASK], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "-S", "-c", _ASK], capture_output=True, text=True, timeout=PATIENCE_S)
     return done.stdout == version

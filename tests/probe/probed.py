@@ -14,6 +14,7 @@ from holdfast.journal import beats, reader
 from holdfast.journal.events import Event
 from holdfast.probe import parts
 from holdfast.probe.runtime.context import ProbeContext
+from tests.waiting import PATIENCE_S
 
 INJECT = Path(holdfast.probe.__file__).parent / "inject"
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -115,7 +116,7 @@ def run_program(
         env["HOLDFAST_RUN_DIR"] = str(folder)
     env["PYTHONPATH"] = os.pathsep.join(search)
     done = subprocess.run(
-        [str(word) for word in command], env=env, cwd=cwd, text=True, timeout=240, stdin=subprocess.DEVNULL,
+        [str(word) for word in command], env=env, cwd=cwd, text=True, timeout=3 * PATIENCE_S, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     return Run(done.returncode, done.stdout, folder)

@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.journal import reader
 from holdfast.journal.events import ExitStarted, ProbeFailed, ProbeLeftOut, ProcessJoined
+from tests.waiting import PATIENCE_S
 
 from . import interpreters
 from .probed import Run, pretend_torch, run
@@ -70,7 +71,7 @@ def test_every_module_can_be_imported_without_a_warning(version: str) -> None:
     )
     program = interpreters.found()[version]
     done = subprocess.run(
-        [program, "-B", "-W", "error", "-c", code], capture_output=True, text=True, timeout=120
+        [program, "-B", "-W", "error", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -181,7 +182,7 @@ def test_the_verdict_of_an_older_python_says_that_it_is_a_view_from_outside(
     program = interpreters.found()[version]
     subprocess.run(
         [sys.executable, "-m", "holdfast", "run", "--run-dir", "run", "--", program, "train.py"],
-        cwd=tmp_path, capture_output=True, stdin=subprocess.DEVNULL, timeout=120,
+        cwd=tmp_path, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
     )  # fmt: skip
     verdict = json.loads((tmp_path / "run" / "verdict.json").read_text())
     assert (verdict["findings"][0]["cause"], verdict["findings"][0]["strength"]) == (

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 pytestmark = [pytest.mark.hot, pytest.mark.long(30)]
 
 HERE = Path(__file__).parent
@@ -22,6 +24,6 @@ def test_the_step_on_jax(tmp_path: Path) -> None:
                     "XLA_FLAGS": "--xla_backend_optimization_level=0"}  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", *FILES],
-        env=environment, cwd=HERE.parent.parent, capture_output=True, text=True, timeout=500,
+        env=environment, cwd=HERE.parent.parent, capture_output=True, text=True, timeout=5 * PATIENCE_S,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -6,13 +6,12 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.journal import reader
 from holdfast.journal.events import AttemptStarted, Event
 from holdfast.journal.folder import RunFolder
+from tests.waiting import PATIENCE_S, until
 
 HOLDFAST = [sys.executable, "-m", "holdfast", "run"]
 
@@ -28,7 +27,7 @@ def run(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
 
 
@@ -43,13 +42,6 @@ def events(run_dir: Path) -> list[Event]:
 def only(run_dir: Path, kind: type[Event]) -> Event:
     (found,) = [event for event in events(run_dir) if isinstance(event, kind)]
     return found
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, f"waited a minute for {what}"
-        time.sleep(0.05)
 
 
 def child_pid(run_dir: Path) -> int:

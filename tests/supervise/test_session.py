@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.journal.events import ProgressPrinted
 from holdfast.supervise import session
+from tests.waiting import PATIENCE_S
 
 from .running import only
 
@@ -51,7 +52,7 @@ sys.exit(main(sys.argv[1:]))
 
 def test_what_a_command_prints_before_the_supervisor_is_ready_counts(tmp_path: Path) -> None:
     words = ["run", "--run-dir", "r", "--", "sh", "-c", "echo 'step 7/50 loss 0.5'; sleep 1"]
-    subprocess.run([sys.executable, "-c", SLOW_START, *words], cwd=tmp_path, timeout=60, check=False)
+    subprocess.run([sys.executable, "-c", SLOW_START, *words], cwd=tmp_path, timeout=PATIENCE_S, check=False)
     found = only(tmp_path / "r", ProgressPrinted)
     assert isinstance(found, ProgressPrinted)
     assert (found.step, found.of, found.loss) == (7, 50, 0.5)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.supervise.watched_process import ExitStatus, WatchedProcess, decode_status
+from tests.waiting import PATIENCE_S
 
 #: Starts a process, prints its pid, and takes note of its end only when told to.
 _PARENT = """
@@ -64,7 +65,7 @@ def test_the_status_is_read_before_the_parent_takes_note(family: type[Family]) -
     process = WatchedProcess(one.child)
     assert process.alive and process.wait(0.01) == []
     one.tell("go")
-    assert process.wait(60) and not process.alive
+    assert process.wait(PATIENCE_S) and not process.alive
     assert process.exit_status() == ExitStatus(exit_code=7)
     process.close()
 
@@ -73,7 +74,7 @@ def test_the_status_after_the_parent_took_note_is_known_to_new_kernels_only(fami
     one = family("kill -SEGV $$")
     process = WatchedProcess(one.child)
     one.tell("go")
-    process.wait(60)
+    process.wait(PATIENCE_S)
     one.tell("reap")
     assert one.parent.stdout is not None and one.parent.stdout.readline() == "reaped\n"
     found = process.exit_status()

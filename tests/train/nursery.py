@@ -16,6 +16,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
+
 
 class Nursery:
     """From the side of a test. One child at a time."""
@@ -42,7 +44,7 @@ class Nursery:
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=PATIENCE_S)
 
     def _line(self) -> str:
         assert self.process.stdout is not None

@@ -28,6 +28,7 @@ from holdfast.train.observers.progress_display import ProgressDisplay
 from holdfast.train.save_on_signal import SaveOnSignal
 from tests.train import tiny
 from tests.train.tiny_run import PLAN, Tiny
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.hot
 
@@ -133,7 +134,7 @@ def test_saved_by_another_thread_while_waiting_for_data_it_resumes_exactly(
     def stuck_at_9(number: int) -> dict[str, Any]:
         if number == 9:
             waits.set()
-            ends.wait(60)
+            ends.wait(PATIENCE_S)
             raise OSError(5, "the process would have ended here")
         return tiny.batch(number)
 
@@ -151,8 +152,8 @@ def test_saved_by_another_thread_while_waiting_for_data_it_resumes_exactly(
 
     trainer = threading.Thread(target=train)
     trainer.start()
-    assert waits.wait(60)
-    on_signal._save("SIGTERM", save, remaining_s=30.0)
+    assert waits.wait(PATIENCE_S)
+    on_signal._save("SIGTERM", save, remaining_s=PATIENCE_S)
     assert codes == [143]
     assert first.heard.of(ev.StopRequested)[0].step == 9
     on_signal._consistent.release()
@@ -327,6 +328,7 @@ def test_a_disk_that_refuses_stops_nothing_and_loses_nothing(whole: Tiny, tmp_pa
 
     def free_at_20(number: int) -> dict[str, Any]:
         if number == 20:
+            until(lambda: made.heard.of(ev.SaveFailed), "a save that is refused")
             made.folder.checkpoints.unlink()
             freed.append(number)
         return tiny.batch(number)

@@ -7,6 +7,7 @@ import signal
 import threading
 
 from holdfast.train.save_on_signal import SaveOnSignal
+from tests.waiting import PATIENCE_S
 
 
 def test_while_the_loop_waits_another_thread_saves_and_ends_the_process() -> None:
@@ -14,10 +15,10 @@ def test_while_the_loop_waits_another_thread_saves_and_ends_the_process() -> Non
     on_signal = SaveOnSignal(patience_s=0.0, exit_process=lambda code: (told.append(code), left.set()))
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
-        on_signal.start(lambda name, left_s: told.append((name, left_s > 0)) or 143, grace_s=5.0)
+        on_signal.start(lambda name, left_s: told.append((name, left_s > 0)) or 143, grace_s=PATIENCE_S)
         with on_signal.waiting():
             os.kill(os.getpid(), signal.SIGTERM)
-            assert left.wait(5.0)
+            assert left.wait(PATIENCE_S)
             on_signal._consistent.release()  # a real process has exited here
     finally:
         signal.set_wakeup_fd(-1)

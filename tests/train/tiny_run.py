@@ -31,6 +31,7 @@ from holdfast.train.loop_state import LoopState
 from holdfast.train.observers.observer import JournalObserver, Observer, Observers, TrainerHeartbeat
 from holdfast.train.schedules import Schedule
 from tests.train import tiny
+from tests.waiting import PATIENCE_S
 
 OPTIMIZER = OptimizerConfig(weight_decay=0.01, clip_norm=5.0, ema=0.9)
 PLAN = TrainingPlan(
@@ -106,7 +107,7 @@ class Tiny:
         try:
             return self.loop.run()
         finally:
-            self.saver.close(20.0)
+            self.saver.close(PATIENCE_S)
 
     def digest(self) -> str:
         """Of everything that must be the same: all arrays, and all that is counted beside them."""

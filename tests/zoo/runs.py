@@ -19,6 +19,7 @@ from typing import Any
 from holdfast.journal import reader
 from holdfast.journal.events import Stalled
 from tests.announced import announced
+from tests.waiting import PATIENCE_S
 
 from . import names, world
 from .trials import Trial
@@ -120,7 +121,7 @@ def _once(
     finally:
         outcome.seconds = time.monotonic() - started
         _end(child, folder)
-        drain.join(timeout=5)
+        drain.join(PATIENCE_S)
         outcome.output = b"".join(lines).decode(errors="replace")
 
 
@@ -172,7 +173,7 @@ def _end(child: subprocess.Popen[bytes], folder: Path) -> None:
     for pid in at_work_in(folder):
         _send(pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(timeout=5)
+        child.wait(PATIENCE_S)
 
 
 def at_work_in(folder: Path) -> list[int]:
@@ -196,7 +197,7 @@ def _explain(run_dir: Path, outcome: Outcome) -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     outcome.explain_s = time.monotonic() - started
     try:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _FIRST_READ_BYTES = 2048  # the kernel gives at least this much at once, so a shorter answer is complete
-_LOOKS_AT_A_STARTING_PROGRAM = 20
+_LOOKS_AT_A_STARTING_PROGRAM = 1000
+_LOOKS_AT_ONE_THAT_WAITS = 20  # it has started, and has no words
 _STARTING_PROGRAM_S = 0.005  # between two looks
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -165,11 +166,13 @@ def arguments(pid: int) -> list[str]:
     """The command's words; none of a kernel thread, or of a process that has ended.
 
     Between the moment when a started program replaces the one that started it and the moment when the kernel has laid
-    out its arguments, the file is empty: the next look sees them.
+    out its arguments, the file is empty: a later look sees them, on a crowded machine not the next one.
     """
-    for _ in range(_LOOKS_AT_A_STARTING_PROGRAM):
+    for look in range(_LOOKS_AT_A_STARTING_PROGRAM):
         text = read(f"/proc/{pid}/cmdline")
         if text or text is None or not _has_program(pid):
+            break
+        if look >= _LOOKS_AT_ONE_THAT_WAITS and getattr(stat(pid), "state", "") == "S":
             break
         time.sleep(_STARTING_PROGRAM_S)
     return [word.decode(errors="replace") for word in text.rstrip(b"\0").split(b"\0")] if text else []

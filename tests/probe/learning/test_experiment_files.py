@@ -7,17 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli import experiments
 from holdfast.cli.main import main
 from holdfast.journal.events import ExperimentKept, ProbeFailed
 from tests.probe.probed import SCRIPTS, run
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.hot
 @pytest.mark.long(120)
 def test_a_softmax_over_one_unit_learns_when_it_is_corrected(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import numpy as np
+
+    monkeypatch.setattr(experiments, "SECONDS", PATIENCE_S)  # so that its steps end it, however slow they are
+    monkeypatch.setattr(experiments, "_TIME_LIMIT_S", 3 * PATIENCE_S)
 
     watched = run(SCRIPTS / "softmax_of_one.py", folder=tmp_path / "run")
     assert (watched.code, watched.all(ProbeFailed)) == (0, []), watched.output

@@ -13,6 +13,12 @@ from holdfast.probe.learning.value_samples import as_array, dependence, values_s
 _RANDOM = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def _drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test draws the same numbers whichever tests came before it."""
+    monkeypatch.setitem(globals(), "_RANDOM", np.random.default_rng(0))
+
+
 def _seen(array: Any, role: str = "target") -> Any:
     seen = values_seen(array, role)
     assert seen is not None

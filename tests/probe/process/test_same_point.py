@@ -128,10 +128,9 @@ def test_a_step_of_jax_that_is_not_done(tmp_path: Path) -> None:
     told = run(SCRIPTS / "jax_endless.py", folder=tmp_path / "run", cwd=SCRIPTS, JAX_PLATFORMS="cpu")
     assert told.code == 0, told.output
     assert told.all(ProbeFailed) == []
-    lines = [int(one.where.rpartition(":")[2]) for one in told.all(SamePointSeen)]
-    results = [one.result for one in told.all(SamePointSeen)]
     step, evaluation = (int(word) for word in told.output.split()[-2:])
-    assert set(zip(lines, results, strict=True)) <= {
-        (line, "ready" if line >= evaluation else "pending") for line in range(step, evaluation + 3)
-    }
-    assert set(results) == {"pending", "ready"}
+    seen = {(int(one.where.rpartition(":")[2]), one.result) for one in told.all(SamePointSeen)}
+    assert {line for line, _ in seen} <= set(range(step, evaluation + 3))
+    assert {result for line, result in seen if line >= evaluation} == {"ready"}
+    # A step may be done in the moment between a look at its line and the question about its result.
+    assert "pending" in {result for line, result in seen if line < evaluation}

@@ -63,7 +63,7 @@ def test_stacks_never_go_into_a_file_of_the_scripts_own(tmp_path: Path, torch: P
         "    return any('faulthandler' in os.readlink(path) for path in found if os.path.exists(path))\n"
         "os.closerange(3, 256)\n"
         "files = [open(f'{number}.bin', 'w+b', buffering=0) for number in range(8)]\n"
-        "until = time.monotonic() + 30\n"
+        "until = time.monotonic() + 300\n"
         "while not holds() and time.monotonic() < until: time.sleep(0.1)\n"
         "os.kill(os.getpid(), signal.SIGUSR2)\n",
     )
@@ -109,7 +109,7 @@ def test_a_library_that_takes_the_signal_without_asking_python_is_noticed(
         "import ctypes, os, time, torch\n" + _LISTED + "torch.optim.Optimizer().step()\n"
         "handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda number: None)\n"
         "ctypes.CDLL(None).signal(12, handler)\n"
-        "until = time.monotonic() + 30\n"
+        "until = time.monotonic() + 300\n"
         "while len(listed()) < 2 and time.monotonic() < until: time.sleep(0.1)\n"
         "print(listed())\n",
     )

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.journal.events import ExitStarted, ProbeFailed
 from holdfast.probe.runtime import hidden_thread
+from tests.waiting import PATIENCE_S
 
 from ..probed import pretend_torch, run
 
@@ -38,7 +39,7 @@ def test_the_thread_does_its_work_and_is_waited_for() -> None:
     done: list[tuple[str, int]] = []
     thread = hidden_thread.HiddenThread(lambda word: done.append((word, threading.active_count())), "looked")
     before = threading.active_count()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert done == [("looked", before)]
 
 
@@ -53,7 +54,7 @@ def test_a_thread_that_logs_is_taken_out_of_the_list_again() -> None:
         names.append(threading.active_count())
 
     before = threading.active_count()
-    hidden_thread.HiddenThread(work).join(10)
+    hidden_thread.HiddenThread(work).join(PATIENCE_S)
     assert names == [before + 1, before]
 
 

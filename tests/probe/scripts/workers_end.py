@@ -17,7 +17,7 @@ def work(how):
     if how == "left":
         sys.exit(3)
     if how == "waits":
-        time.sleep(60)
+        time.sleep(6000)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast.supervise.attach import idle
 from holdfast.supervise.stack_capture import pyspy
+from tests.waiting import until
 
 from .programs import DEADLOCK, WORKS, running
 
@@ -27,27 +28,25 @@ def idle_for(pid: int) -> float:
 
 def test_the_time_since_its_threads_ran_grows(tmp_path: Path) -> None:
     with running(DEADLOCK, tmp_path) as program:
-        time.sleep(2.0)
+        until(lambda: idle_for(program.pid) > 1.0, "a second in which nothing ran")
         first = idle_for(program.pid)
         time.sleep(1.0)
-        assert first > 1.0
         assert idle_for(program.pid) > first + 0.8  # the first look has woken nothing
 
 
 def test_a_thread_that_looks_at_a_flag_does_not_count(tmp_path: Path) -> None:
     with running(POLLS, tmp_path) as program:
-        time.sleep(2.0)
-        assert idle_for(program.pid) > 1.0
+        until(lambda: idle_for(program.pid) > 1.0, "a second in which the main thread did not run")
 
 
 def test_a_process_that_computes_has_just_run(tmp_path: Path) -> None:
     with running(WORKS, tmp_path) as program:
-        assert min(idle_for(program.pid) for _ in range(5)) < 1.0
+        until(lambda: idle_for(program.pid) < 1.0, "a moment in which it gets a processor")
 
 
 def test_stacks_of_a_process_that_waits_are_read_without_a_pause(tmp_path: Path) -> None:
     with running(DEADLOCK, tmp_path) as program:
-        time.sleep(1.5)
+        until(lambda: idle_for(program.pid) > 1.0, "both threads to wait for each other")
         before = idle.by_thread([program.pid])[program.pid, program.pid]
         threads = {thread.name: thread for thread in pyspy.dump_gently(program.pid)}
         assert idle.by_thread([program.pid])[program.pid, program.pid] >= before

@@ -52,11 +52,11 @@ def test_where_it_prints_to_and_what_it_has_open(tmp_path: Path) -> None:
     assert output_of(process.pid) == [] and open_data_files(process.pid) == []
 
 
-def snapshot(at: float, line: int, cpu_s: float) -> StackSnapshot:
+def snapshot(at: float, line: int, cpu_s: float, state: str = "S") -> StackSnapshot:
     main = Thread(
         tid=7,
         main=True,
-        state="S",
+        state=state,
         syscall="futex for ever",
         frames=[Frame("/home/me/train.py", 3, "<module>")],
     )
@@ -95,3 +95,14 @@ def test_the_threads_that_matter_are_chosen() -> None:
     assert (seen.moves, seen.idle_s, seen.cpu_share, seen.read_bytes) == (True, None, 0.5, 4096)
     assert seen.rss_grown_bytes == 200
     assert [child["command"] for child in seen.children] == ["ffmpeg"]
+
+
+@pytest.mark.parametrize(
+    ("states", "moves"), [(("R", "R"), True), (("R", "S"), False), (("S", "S"), False), ((), False)]
+)
+def test_a_process_that_gets_no_processor_moves(states: tuple[str, ...], moves: bool) -> None:
+    target = Target(7, 7, ("python", "train.py"), "/home/me", 60.0, ())
+    totals = Totals(10.0, 5.0, 0, 0, 100)
+    looks = [snapshot(10.0 + at, 5, 1.0, state) for at, state in enumerate(states)]
+    seen = observe(target, looks, [], (totals, totals), idle_s=30.0, idle_by_thread={}, gpus=[])
+    assert seen.moves is moves

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from tests.waiting import PATIENCE_S, until
+
 from holdfast.supervise.child.buffered_writer import BackgroundWriter
 
 
@@ -12,6 +14,7 @@ class Blocked:
 
     def __init__(self, max_pending_bytes: int) -> None:
         self.got: list[bytes] = []
+        self.offered = 0  # pieces
         self._allowed = threading.Semaphore(0)
         self.writer = BackgroundWriter(
             self._write,
@@ -21,6 +24,7 @@ class Blocked:
         )
 
     def _write(self, data: bytes) -> None:
+        self.offered += 1
         self._allowed.acquire()
         self.got.append(data)
 
@@ -33,7 +37,7 @@ def test_output_is_written_in_order() -> None:
     writer = BackgroundWriter(got.append, gap_line=lambda count: b"")
     for number in range(100):
         writer.put(b"%d " % number)
-    writer.finish(timeout_s=10)
+    writer.finish(timeout_s=PATIENCE_S)
     assert b"".join(got) == b"".join(b"%d " % number for number in range(100))
 
 
@@ -44,12 +48,9 @@ def test_a_blocked_destination_does_not_block_the_others_and_reports_what_is_mis
         writer.put(b"12345678")
     assert writer.lost_bytes == 32
     blocked.take(2)
-    for _ in range(2000):
-        if writer.empty:
-            break
-        threading.Event().wait(0.005)
+    until(lambda: writer.empty, "what was pending to be written")
     writer.put(b"after")
-    writer.finish(timeout_s=10)
+    writer.finish(timeout_s=PATIENCE_S)
     assert blocked.got == [b"12345678", b"[32 missing]after"]
 
 
@@ -60,7 +61,7 @@ def test_what_is_missing_at_the_end_is_reported_too() -> None:
     for number in range(4):
         writer.put(b"%08d" % number)
     blocked.take(3)
-    writer.finish(timeout_s=10)
+    writer.finish(timeout_s=PATIENCE_S)
     assert blocked.got == [b"00000000", b"00000001", b"[16 missing]"]
 
 
@@ -71,11 +72,10 @@ def test_the_line_is_where_the_bytes_are_missing() -> None:
     for number in range(3):
         writer.put(b"%08d" % number)
     blocked.take(1)
-    while not blocked.got:
-        threading.Event().wait(0.005)
+    until(lambda: blocked.offered == 2, "room for another piece")
     writer.put(b"00000003")
     blocked.take(2)
-    writer.finish(timeout_s=10)
+    writer.finish(timeout_s=PATIENCE_S)
     assert blocked.got == [b"00000000", b"00000001", b"[8 missing]00000003"]
 
 
@@ -92,9 +92,8 @@ def test_a_line_that_could_not_be_written_is_not_forgotten() -> None:
     writer = BackgroundWriter(write, gap_line=lambda count: b"[%d missing]" % count, retry_s=0.0)
     for text in (b"abc", b"defgh", b"after"):
         writer.put(text)
-        while not writer.empty:
-            threading.Event().wait(0.005)
-    writer.finish(timeout_s=10)
+        until(lambda: writer.empty, "the write to be tried")
+    writer.finish(timeout_s=PATIENCE_S)
     assert got == [b"[8 missing]after"]
     assert writer.lost_bytes == 8
 
@@ -104,8 +103,9 @@ def test_what_a_terminal_does_not_accept_in_time_is_dropped_with_a_line() -> Non
     writer = blocked.writer
     for number in range(3):
         writer.put(b"%08d" % number)
+    until(lambda: blocked.offered, "the first piece to be on its way")
     assert not writer.finish(timeout_s=0.05)
     writer.drop_pending()
     blocked.take(2)
-    writer.finish(timeout_s=10)
+    writer.finish(timeout_s=PATIENCE_S)
     assert blocked.got == [b"00000000", b"[16 missing]"]

@@ -7,9 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.supervise.running import (
-    until,
-)
+from tests.waiting import PATIENCE_S, until
 
 from holdfast.host import procfs
 from holdfast.supervise.child import leftovers
@@ -30,11 +28,12 @@ def test_what_is_left_is_asked_first_and_killed_after_its_time(tmp_path: Path) -
     sent: list[tuple[int, int]] = []
     leftovers.terminate(
         lambda: leftovers.find_leftovers(1 << 30, known),
-        within_s=0.5,
+        within_s=3.0,
         on_sent=lambda pid, number: sent.append((pid, number)),
+        wait=lambda seconds: kind.wait(PATIENCE_S) and leftovers.sleep(seconds),
     )
-    assert kind.wait(timeout=60) == -signal.SIGTERM
-    assert deaf.wait(timeout=60) == -signal.SIGKILL
+    assert kind.wait(PATIENCE_S) == -signal.SIGTERM
+    assert deaf.wait(PATIENCE_S) == -signal.SIGKILL
     assert sorted(sent) == sorted(
         [(kind.pid, signal.SIGTERM), (deaf.pid, signal.SIGTERM), (deaf.pid, signal.SIGKILL)]
     )

@@ -13,9 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.supervise.running import HOLDFAST, at_work_in, events, python, until
+from tests.supervise.running import HOLDFAST, at_work_in, events, python
+from tests.waiting import PATIENCE_S, until
 
 from holdfast.journal.events import SupervisorLost
+
+#: Two megabytes, more than any pipe holds.
+MANY_LINES = b"".join(bytes([ord("a") + number % 26]) * 199 + b"\n" for number in range(10_000))
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +68,7 @@ def test_what_is_typed_in_one_piece_arrives_whole_at_a_command_that_reads_late(t
     _until_shown(master, b"ready")
     os.set_blocking(master, False)
     left = b"".join(b"%063d\n" % number for number in range(1000))
-    shown, end = b"", time.monotonic() + 60
+    shown, end = b"", time.monotonic() + PATIENCE_S
     while b"whole" not in shown and b"torn" not in shown and time.monotonic() < end:
         for _, what in _ready(master, writing=bool(left)):
             if what & select.POLLOUT and left:
@@ -86,7 +90,7 @@ def _ready(master: int, *, writing: bool) -> list[tuple[int, int]]:
 
 
 def _until_shown(master: int, wanted: bytes) -> bytes:
-    shown, end = b"", time.monotonic() + 60
+    shown, end = b"", time.monotonic() + PATIENCE_S
     while wanted not in shown and time.monotonic() < end:
         if _ready(master, writing=False):
             try:
@@ -113,27 +117,29 @@ def _paste_all_it_takes(master: int) -> None:
 
 @pytest.mark.parametrize("blocking", [True, False])
 def test_a_pipe_that_is_read_after_the_end_still_gets_everything(tmp_path: Path, blocking: bool) -> None:
+    (tmp_path / "lines").write_bytes(MANY_LINES)
     reading, writing = os.pipe()
     os.set_blocking(writing, blocking)
-    words = [*HOLDFAST, "--run-dir", "r", "--", "seq", "1", "300000"]
+    words = [*HOLDFAST, "--run-dir", "r", "--", "cat", "lines"]
     process = subprocess.Popen(words, cwd=tmp_path, stdout=writing, stderr=subprocess.DEVNULL)
     os.close(writing)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
     time.sleep(4)  # longer than a terminal would be given
     with os.fdopen(reading, "rb") as file:
         got = file.read()
-    assert (len(got), got[:4], got[-7:]) == (1_988_895, b"1\n2\n", b"300000\n")
+    assert got == MANY_LINES
     assert not [
         one for one in events(tmp_path / "r") if isinstance(one, SupervisorLost)
     ]  # it was not gone before
 
 
 def test_a_reader_that_goes_away_lets_the_relay_go(tmp_path: Path) -> None:
-    words = " ".join([*HOLDFAST, "--run-dir", "r", "--", "seq", "1", "300000"])
+    (tmp_path / "lines").write_bytes(MANY_LINES)
+    words = " ".join([*HOLDFAST, "--run-dir", "r", "--", "cat", "lines"])
     done = subprocess.run(
-        ["bash", "-c", f"{words} | head -n 1"], cwd=tmp_path, capture_output=True, timeout=60
+        ["bash", "-c", f"{words} | head -n 1"], cwd=tmp_path, capture_output=True, timeout=PATIENCE_S
     )
-    assert done.stdout == b"1\n"
+    assert done.stdout == MANY_LINES[:200]
     until(lambda: not at_work_in(tmp_path), "the relay to end")
 
 
@@ -141,7 +147,10 @@ def test_two_streams_into_one_file_keep_their_order(tmp_path: Path) -> None:
     loop = "for i in $(seq 300); do echo out $i; echo err $i >&2; done"
     with (tmp_path / "log").open("wb") as log:
         words = [*HOLDFAST, "--run-dir", "r", "--", "bash", "-c", loop]
-        subprocess.run(words, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT, timeout=60, check=True)
+        subprocess.run(
+            words, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=True
+        )
+    until(lambda: not at_work_in(tmp_path), "the relay to end")
     expected = [f"{name} {number}" for number in range(1, 301) for name in ("out", "err")]
     assert (tmp_path / "log").read_text().splitlines()[:600] == expected
     assert (tmp_path / "r/output.log").read_text().splitlines() == expected
@@ -153,12 +162,24 @@ def test_a_block_of_ours_waits_for_the_end_of_a_progress_bar(tmp_path: Path) -> 
         "import sys, time, pathlib; out = sys.stdout\n"
         "import holdfast.journal.writer as w, holdfast.journal.events as ev, os\n"
         "j = w.JournalWriter(pathlib.Path(os.environ['HOLDFAST_RUN_DIR'], 'journal.jsonl'), by='probe')\n"
-        "out.write('\\r 1/9 [=>...]'); out.flush(); time.sleep(1.5)\n"
-        "j.append(ev.FootprintMeasured(host_peak_bytes=1 << 30)); time.sleep(3)\n"
-        "out.write('\\r 9/9 [=====]\\n'); out.flush(); time.sleep(3)\n"
+        "def until_watched(looks):\n"
+        "    path = pathlib.Path(os.environ['HOLDFAST_RUN_DIR'], 'vitals.jsonl')\n"
+        "    seen = lambda: path.read_bytes().count(b'\\n') if path.exists() else 0\n"
+        "    before = seen()\n"
+        "    while seen() < before + looks: time.sleep(0.05)\n"
+        "out.write('\\r 1/9 [=>...]'); out.flush(); until_watched(2)\n"
+        "j.append(ev.FootprintMeasured(host_peak_bytes=1 << 30)); until_watched(3)\n"
+        "out.write('\\r 9/9 [=====]\\n'); out.flush()\n"
+        "while not os.path.exists('shown'): time.sleep(0.05)\n"
     )
-    done = subprocess.run([*HOLDFAST, "--run-dir", "r", *python(code)], cwd=tmp_path, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=120)  # fmt: skip
-    before, _, after = done.stdout.partition("holdfast: process memory after the first steps")
-    assert before.endswith(" 9/9 [=====]\n"), done.stdout
-    assert after
+    with subprocess.Popen([*HOLDFAST, "--run-dir", "r", *python(code)], cwd=tmp_path, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as watched:  # fmt: skip
+        assert watched.stdout is not None
+        shown = []
+        for line in watched.stdout:
+            if line.startswith("holdfast: process memory after the first steps"):
+                break
+            shown.append(line)
+        (tmp_path / "shown").touch()
+        assert watched.stdout.read()
+    assert "".join(shown).endswith(" 9/9 [=====]\n"), shown

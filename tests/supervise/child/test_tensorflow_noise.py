@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from holdfast.supervise.child.tensorflow_noise import TensorFlowNoiseFilter
 
@@ -68,7 +69,11 @@ sys.exit(3)
 
 def said(**environment):
     done = subprocess.run(
-        [sys.executable, "-c", CODE], env=os.environ | environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", CODE],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 3
     return done.stderr

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from holdfast.host import procfs
 from holdfast.journal.folder import RunFolder
@@ -47,6 +48,7 @@ def test_faulthandler_answers_where_py_spy_may_not_look(
             raise pyspy.NoStacks("ptrace is refused")
 
         monkeypatch.setattr(pyspy, "dump", refused)
+        monkeypatch.setattr(capture, "_FAULTHANDLER_TIMEOUT_S", PATIENCE_S)
         found = capture.process_stacks(child.pid, trains=True, folder=folder, native=False)
         assert found is not None and found.source == "faulthandler"
         assert [frame.function for frame in found.threads[0].frames] == ["stand", "<module>"]

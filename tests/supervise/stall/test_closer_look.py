@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from holdfast.host import procfs
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stack_files import Frame
-from holdfast.supervise.stack_capture import pyspy, syscalls
+from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stack_capture.syscalls import SystemCall
 from holdfast.supervise.stall import closer_look
 from holdfast.supervise.stall.judgement import CloserLook
@@ -24,16 +25,21 @@ from holdfast.supervise.stall.phase_limits import StackActivity
 NOWHERE = RunFolder(Path("/nowhere"))  # of a process without the probe
 
 
-def _wait_for_read(pid: int, thread: int | None = None) -> None:
-    deadline = time.monotonic() + 20
-    while (inside := syscalls.current_syscall(pid, thread or pid)) is None or inside.name != "read":
-        assert time.monotonic() < deadline
+def _wait_for_input(pid: int, thread: int | None = None) -> None:
+    """An interpreter that starts reads files too."""
+    until(
+        lambda: (
+            (call := syscalls.current_syscall(pid, thread or pid)) is not None
+            and (call.name, call.arguments[0]) == ("read", 0)
+        ),
+        "the read of standard input",
+    )
 
 
 PASSES_ON = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
 
 
-HELPED = "import subprocess, time\nsubprocess.Popen(['cat'], stdin=subprocess.PIPE)\ntime.sleep(60)"
+HELPED = "import subprocess, time\nsubprocess.Popen(['cat'], stdin=subprocess.PIPE)\ntime.sleep(6000)"
 
 
 FED = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE).wait()"
@@ -52,10 +58,8 @@ def test_only_the_trainer_at_the_commands_own_input_waits_for_a_person(
 ) -> None:
     root = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 20
-        while not (below := procfs.descendants(root.pid)):
-            assert time.monotonic() < deadline
-        _wait_for_read(below[0])
+        below = until(lambda: procfs.descendants(root.pid), "the child")
+        _wait_for_input(below[0])
         trainer = below[0] if trains == "child" else root.pid
         assert (
             closer_look.look(trainer, [root.pid, *below], NOWHERE, with_stack=False).reads_terminal is person
@@ -67,13 +71,11 @@ def test_only_the_trainer_at_the_commands_own_input_waits_for_a_person(
 
 
 def test_a_thread_that_listens_for_a_key_is_not_the_training_that_waits() -> None:
-    code = "import threading, time; threading.Thread(target=input, daemon=True).start(); time.sleep(60)"
+    code = "import threading, time; threading.Thread(target=input, daemon=True).start(); time.sleep(6000)"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 20
-        while len(threads := procfs.threads(child.pid)) < 2:
-            assert time.monotonic() < deadline
-        _wait_for_read(child.pid, threads[1])
+        until(lambda: len(procfs.threads(child.pid)) == 2, "the thread")
+        _wait_for_input(child.pid, procfs.threads(child.pid)[1])
         assert not closer_look.look(child.pid, [child.pid], NOWHERE, with_stack=False).reads_terminal
     finally:
         child.kill()
@@ -94,13 +96,14 @@ def test_a_fifo_that_nobody_opens_to_write_is_seen_by_the_call(tmp_path: Path, a
     code = (
         "import sys, threading, time; threading.Thread(target=open, args=(sys.argv[1],), daemon=True).start()"
     )
-    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); time.sleep(60)", name],
+    child = subprocess.Popen([sys.executable, "-c", code + "; print(1, flush=True); time.sleep(6000)", name],
                              cwd=tmp_path, stdout=subprocess.PIPE)  # fmt: skip
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
-        deadline = time.monotonic() + 10
-        while not closer_look.look(child.pid, [child.pid], NOWHERE, with_stack=False).blocked_on_fifo:
-            assert time.monotonic() < deadline
+        until(
+            lambda: closer_look.look(child.pid, [child.pid], NOWHERE, with_stack=False).blocked_on_fifo,
+            "the thread that opens the FIFO",
+        )
         inside = [
             syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, tid))
             for tid in procfs.threads(child.pid)
@@ -126,12 +129,13 @@ def test_an_open_that_takes_long_is_not_in_vain_where_the_file_is_no_fifo(tmp_pa
         pytest.skip("this file system gives no leases")
     child = subprocess.Popen([sys.executable, "-c", "open('data', 'r+b')"], cwd=tmp_path)
     try:
-        deadline = time.monotonic() + 20
-        while (
-            syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, child.pid))
-            != "openat (data)"
-        ):
-            assert time.monotonic() < deadline
+        until(
+            lambda: (
+                syscalls.describe_syscall(child.pid, syscalls.current_syscall(child.pid, child.pid))
+                == "openat (data)"
+            ),
+            "the call that opens the file",
+        )
         stat = procfs.stat(child.pid)
         assert stat is not None and stat.state == "S"
         assert not closer_look.look(child.pid, [child.pid], NOWHERE, with_stack=False).blocked_on_fifo
@@ -208,35 +212,14 @@ def test_a_long_sleep_is_one_until_its_end(until: float | None, before: float | 
     assert closer_look.long_sleep(look, last, 1000.0) == (until if kept else None)
 
 
-@pytest.mark.parametrize("probed", [True, False])
-def test_where_py_spy_may_not_look_the_process_writes_its_stack_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probed: bool
-) -> None:
-    folder = RunFolder(tmp_path / "run")
-    folder.stacks.mkdir(parents=True)
-    module = tmp_path / "keras" / "src" / "utils" / "traceback_utils.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("import sys\ndef error_handler():\n    print(1, flush=True); sys.stdin.readline()\n")
-    code = f"import runpy; runpy.run_path({str(module)!r})['error_handler']()"
-    if probed:
-        name = f"{folder.stacks}/faulthandler-%d.txt"
-        code = (
-            f"import faulthandler, os; file = open({name!r} % os.getpid(), 'w'); "
-            f"faulthandler.register({signal.SIGUSR2:d}, file=file, all_threads=True); {code}"
-        )
-
-    def refused(pid: int, **_: bool) -> list[pyspy.PyThread]:
-        raise pyspy.NoStacks("py-spy may not read the process (ptrace is refused)")
-
-    monkeypatch.setattr(pyspy, "dump", refused)
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert child.stdout is not None and child.stdout.readline() == b"1\n"
-        seen = closer_look.look(child.pid, [child.pid], folder, with_stack=True)
-        assert seen.activity is (StackActivity.FREEING if probed else StackActivity.UNKNOWN)
-    finally:
-        child.communicate(b"\n")
-    assert child.returncode == 0
+def _look_at_all(pid: int) -> CloserLook:
+    """At a moment in which the program starts nothing."""
+    while True:
+        pids = [pid, *procfs.descendants(pid)]
+        threads = [procfs.threads(one) for one in pids]
+        found = closer_look.look(pid, pids, NOWHERE, with_stack=True)
+        if [pid, *procfs.descendants(pid)] == pids and [procfs.threads(one) for one in pids] == threads:
+            return found
 
 
 @pytest.mark.parametrize(
@@ -244,13 +227,13 @@ def test_where_py_spy_may_not_look_the_process_writes_its_stack_itself(
     [
         ("threading.Event().wait()", True),
         ("t = threading.Thread(target=threading.Event().wait, daemon=True); t.start(); t.join()", True),
-        ("threading.Event().wait(60)", False),  # it has an end
-        ("t = threading.Thread(target=time.sleep, args=(60,), daemon=True); t.start(); t.join()", False),
+        ("threading.Event().wait(6000)", False),  # it has an end
+        ("t = threading.Thread(target=time.sleep, args=(6000,), daemon=True); t.start(); t.join()", False),
         (
             "a, b = socket.socketpair(); t = threading.Thread(target=a.recv, args=(9,)); t.start(); t.join()",
             False,
         ),
-        ("subprocess.run(['sleep', '60'])", False),  # the child will end
+        ("subprocess.run(['sleep', '6000'])", False),  # the child will end
     ],
 )
 def test_python_threads_are_locked_where_nothing_can_wake_them(code: str, locked: bool) -> None:
@@ -258,13 +241,12 @@ def test_python_threads_are_locked_where_nothing_can_wake_them(code: str, locked
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
-        deadline, seen = time.monotonic() + 10, False
-        while not seen and time.monotonic() < deadline:
-            pids = [child.pid, *procfs.descendants(child.pid)]
-            seen = closer_look.look(child.pid, pids, NOWHERE, with_stack=True).python_locked
-            if not locked and time.monotonic() > deadline - 8:
-                break
-        assert seen is locked
+        if locked:
+            until(lambda: _look_at_all(child.pid).python_locked, "every thread to wait")
+        else:
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                assert not _look_at_all(child.pid).python_locked
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.communicate()

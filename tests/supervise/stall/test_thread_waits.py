@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S, until
 
 from holdfast.host import procfs
+from holdfast.supervise.stack_capture import syscalls
 from holdfast.supervise.stall.thread_waits import judge_tree, read_tree, sleeps
 from holdfast.supervise.stall.wait_kinds import TreeWait, Wait
-
-_PATIENCE_S = 30.0
 
 
 @contextlib.contextmanager
@@ -41,11 +41,11 @@ def tree_of(child: subprocess.Popen[bytes]) -> TreeWait:
 
 def settles(child: subprocess.Popen[bytes], wait: Wait) -> TreeWait:
     """The tree as soon as it is in this wait; starting takes a moment."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while (found := tree_of(child)).wait is not wait:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-    return found
+
+    def settled() -> TreeWait | None:
+        return found if (found := tree_of(child)).wait is wait else None
+
+    return until(settled, f"the tree to be in the wait {wait}")
 
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -61,18 +61,16 @@ def test_a_lock_that_nobody_releases() -> None:
 def test_a_shell_waits_for_what_its_child_waits_for() -> None:
     with running("sh", "-c", f"{sys.executable} -I -S -c '{LOCKED}'; true") as child:
         settles(child, Wait.OPEN_ENDED)
-    with running("sh", "-c", "sleep 60; true") as child:
+    with running("sh", "-c", "sleep 6000; true") as child:
         limit_s = settles(child, Wait.SLEEP).time_limit_s
-        assert limit_s is not None and 0 < limit_s <= 60
+        assert limit_s is not None and 0 < limit_s <= 6000
     with running("sh", "-c", f"{sys.executable} -I -S -c '{WORKS}'; true") as child:
-        deadline = time.monotonic() + _PATIENCE_S
-        while not procfs.descendants(child.pid):
-            assert time.monotonic() < deadline
+        until(lambda: procfs.descendants(child.pid), "the child of the shell")
         assert {tree_of(child).wait for _ in range(20)} <= {Wait.UNKNOWN}
 
 
 def test_a_pipe_between_two_processes_is_led_by_the_writer() -> None:
-    with running("sh", "-c", "sleep 60 | cat; true") as child:
+    with running("sh", "-c", "sleep 6000 | cat; true") as child:
         settles(child, Wait.SLEEP)
     with running("sh", "-c", f"{sys.executable} -I -S -c '{LOCKED}' | cat; true") as child:
         settles(child, Wait.OPEN_ENDED)
@@ -92,15 +90,15 @@ def test_a_lock_is_no_wait_for_a_child(tmp_path: Path) -> None:
     code = (
         "import fcntl, os, sys, time\n"
         "fcntl.flock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX)\n"
-        "if os.fork() == 0: time.sleep(60)\n"
+        "if os.fork() == 0: time.sleep(6000)\n"
         "fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX)"
     )
     with running(*PYTHON, code, str(tmp_path / "lock")) as child:
-        deadline = time.monotonic() + _PATIENCE_S
-        while not (found := tree_of(child)).waits_on.startswith("flock"):
-            assert time.monotonic() < deadline, found
-            time.sleep(0.05)
-        assert found.wait is not Wait.SLEEP
+
+        def at_the_lock() -> TreeWait | None:
+            return found if (found := tree_of(child)).waits_on.startswith("flock") else None
+
+        assert until(at_the_lock, "the lock").wait is not Wait.SLEEP
 
 
 def test_a_fifo_that_nobody_writes_to(tmp_path: Path) -> None:
@@ -135,8 +133,8 @@ def test_the_other_end_of_a_connection_is_somebody_elses() -> None:
 @pytest.mark.parametrize(
     ("code", "limit_s"),
     [
-        ("import time; time.sleep(100)", 100),
-        ("import select; select.select([], [], [], 100)", 100),
+        ("import time; time.sleep(6000)", 6000),
+        ("import select; select.select([], [], [], 6000)", 6000),
     ],
 )
 def test_a_sleep_has_an_end(code: str, limit_s: float) -> None:
@@ -146,21 +144,25 @@ def test_a_sleep_has_an_end(code: str, limit_s: float) -> None:
 
 
 def test_a_wait_with_a_time_limit_has_an_end() -> None:
-    code = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire(timeout=100)"
+    code = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire(timeout=6000)"
     with running(*PYTHON, code) as child:
         found = settles(child, Wait.TIMED).time_limit_s
-        assert found is not None and 50 < found <= 100
+        assert found is not None and 3000 < found <= 6000
 
 
 def test_a_thread_that_wakes_up_by_itself_may_wake_the_others() -> None:
-    code = "import threading, time; threading.Thread(target=time.sleep, args=(100,)).start(); " + LOCKED
+    code = "import threading, time; threading.Thread(target=time.sleep, args=(6000,)).start(); " + LOCKED
     with running(*PYTHON, code) as child:
-        deadline = time.monotonic() + _PATIENCE_S
-        while len(procfs.threads(child.pid)) < 2 or tree_of(child).waits_on == "":
-            assert time.monotonic() < deadline
+        until(lambda: len(procfs.threads(child.pid)) == 2, "the thread")
+        (helper,) = (thread for thread in procfs.threads(child.pid) if thread != child.pid)
+
+        def main_is_locked() -> bool:
+            call = syscalls.current_syscall(child.pid, helper)
+            asleep = call is not None and call.name.endswith("nanosleep")
+            return asleep and read_tree([child.pid], helpers=frozenset({helper})).wait is Wait.OPEN_ENDED
+
+        until(main_is_locked, "the lock of the main thread beside a thread that sleeps")
         assert tree_of(child).wait is Wait.UNKNOWN
-        helper = next(thread for thread in procfs.threads(child.pid) if thread != child.pid)
-        assert read_tree([child.pid], helpers=frozenset({helper})).wait is Wait.OPEN_ENDED
 
 
 def test_the_commands_own_input_is_a_persons() -> None:
@@ -176,7 +178,7 @@ def test_the_commands_own_input_is_a_persons() -> None:
     read_end, write_end = os.pipe()
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], stdin=read_end, capture_output=True, timeout=60, text=True
+            [sys.executable, "-c", code], stdin=read_end, capture_output=True, timeout=PATIENCE_S, text=True
         )
     finally:
         os.close(read_end)
@@ -221,13 +223,12 @@ def test_a_process_that_has_gone() -> None:
 
 @pytest.mark.parametrize(
     "code,asleep",
-    [("time.sleep(60)", True), ("threading.Event().wait()", False), ("[1 for _ in iter(int, 1)]", False)],
+    [("time.sleep(6000)", True), ("threading.Event().wait()", False), ("[1 for _ in iter(int, 1)]", False)],
 )
 def test_whether_the_main_thread_sleeps(code: str, asleep: bool) -> None:
     with running(sys.executable, "-c", f"import time, threading; {code}") as child:
-        until = time.monotonic() + _PATIENCE_S
-        while asleep and not sleeps(child.pid) and time.monotonic() < until:
-            time.sleep(0.05)
-        if not asleep:
+        if asleep:
+            until(lambda: sleeps(child.pid), "the sleep")
+        else:
             time.sleep(0.3)
-        assert sleeps(child.pid) is asleep
+            assert not sleeps(child.pid)

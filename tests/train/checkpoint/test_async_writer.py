@@ -13,6 +13,7 @@ from holdfast.journal.events import Event, SaveDone, SaveFailed, SaveStarted
 from holdfast.train.checkpoint import checkpoint_files
 from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter
 from holdfast.train.checkpoint.checkpoint_files import BEST, Snapshot
+from tests.waiting import PATIENCE_S
 
 
 def snapshot(step: int) -> Snapshot:
@@ -26,11 +27,11 @@ def test_a_corrupt_newest_one_does_not_crowd_out_what_is_written_after_resuming(
     writer = AsyncCheckpointWriter(tmp_path, keep=1, notify=lambda event: None)
     for step in (250, 300):
         writer.save(snapshot(step))
-        assert writer.flush(20.0)
+        assert writer.flush(PATIENCE_S)
     assert writer.failure is None
     assert [path.name for path in checkpoint_files.committed(tmp_path)] == ["step-300", "step-400"]
     writer.save(snapshot(400))
-    assert writer.close(20.0)
+    assert writer.close(PATIENCE_S)
     assert [path.name for path in checkpoint_files.committed(tmp_path)] == ["step-400"]
     assert checkpoint_files.read(tmp_path / "step-400").step == 400
 
@@ -41,7 +42,7 @@ def test_a_slow_disk_is_waited_for_and_a_hurry_does_not(
     going_on, real = threading.Event(), checkpoint_files.write
 
     def slow(folder: Path, taken: Snapshot) -> Path:
-        going_on.wait(30)
+        going_on.wait(PATIENCE_S)
         return real(folder, taken)
 
     monkeypatch.setattr(checkpoint_files, "write", slow)
@@ -68,18 +69,18 @@ def test_a_writer_that_broke_has_not_written(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(checkpoint_files, "write", breaks)
     writer = AsyncCheckpointWriter(tmp_path, keep=3, notify=lambda event: None)
     writer.save(snapshot(1))
-    assert not writer.close(5.0)
+    assert not writer.close(PATIENCE_S)
 
 
 def test_saved_in_the_background_and_reported(tmp_path: Path) -> None:
     events: list[Event] = []
     writer = AsyncCheckpointWriter(tmp_path, keep=2, notify=events.append)
     writer.save(snapshot(1), best=True)
-    assert writer.flush(60)
+    assert writer.flush(PATIENCE_S)
     for step in (2, 3, 4):
         writer.save(snapshot(step))
-        assert writer.flush(60)
-    assert writer.close()
+        assert writer.flush(PATIENCE_S)
+    assert writer.close(PATIENCE_S)
     assert [path.name for path in checkpoint_files.committed(tmp_path)] == ["step-1", "step-3", "step-4"]
     assert checkpoint_files.read_pointer(tmp_path, BEST) == tmp_path / "step-1"
     kinds = [type(event) for event in events]
@@ -104,10 +105,10 @@ def test_a_disk_that_refuses_stops_nothing_and_the_save_is_tried_again(tmp_path:
 
     writer = AsyncCheckpointWriter(folder, keep=3, notify=notify, retry_after_s=0.01)
     writer.save(snapshot(1), best=True)
-    assert refused.wait(60)
+    assert refused.wait(PATIENCE_S)
     writer.save(snapshot(2))
     folder.unlink()
-    assert writer.close()
+    assert writer.close(PATIENCE_S)
     names = {path.name for path in checkpoint_files.committed(folder)}
     assert names == {"step-1", "step-2"}, "the best waited, and so did the newest"
     failed = next(event for event in events if isinstance(event, SaveFailed))

@@ -12,6 +12,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.journal.writer import JournalWriter
 from holdfast.train.checkpoint import bucket_copy
 from holdfast.train.checkpoint.bucket_copy import BucketCopier, BucketFolders, RunBucket, copied_before
+from tests.waiting import PATIENCE_S, until
 
 
 def test_a_run_owns_what_it_uploaded(tmp_path: Path) -> None:
@@ -59,6 +60,7 @@ def test_an_upload_that_is_pending_at_the_end_is_reported_however_the_run_ends(
             assert copier is not None
             copiers.extend(set(threading.enumerate()) - before)
             copier.notify(ev.SaveDone(path=str(tmp_path / "step-1"), step=1))
+            until(lambda: started, "the upload")
             raise ValueError("the run failed")
 
     with pytest.raises(ValueError, match="the run failed"):
@@ -67,6 +69,6 @@ def test_an_upload_that_is_pending_at_the_end_is_reported_however_the_run_ends(
     assert isinstance(note, ev.Note)
     assert note.text == "the newest checkpoint is on this machine, and not yet in the bucket"
     (copier,) = [thread for thread in copiers if thread.name == "copies"]
-    copier.join(60)
+    copier.join(PATIENCE_S)
     assert not copier.is_alive()
     assert len(started) == 1  # nothing is begun after the end

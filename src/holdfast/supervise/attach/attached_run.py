@@ -40,6 +40,7 @@ _SNAPSHOTS_EVERY_S = 2.0
 #: Where something looks wrong; an answer is promised within ten seconds. Longer where nobody knows since when nothing
 #: has run.
 _LONGEST_LOOK_S, _LONGEST_LOOK_UNKNOWN_S = 6.5, 8.8
+_SLOW_LOOK_S = 30.0  # on a machine so slow that stacks were not read twice by then
 _STALLED_LOOK_S = 4.0  # where a stall is known already
 _GPU_TIMEOUT_S = 1.5
 UNKNOWN_HERE = (
@@ -165,7 +166,7 @@ class AttachedRun:
     def _looked_enough(self, capture: StackCapture) -> bool:
         for_s = self.watched_s
         if for_s >= (_LONGEST_LOOK_UNKNOWN_S if self._idle_s is None else _LONGEST_LOOK_S):
-            return True
+            return capture.done or len(capture.snapshots) >= 2 or for_s >= _SLOW_LOOK_S
         if self.stalled:
             return for_s >= _STALLED_LOOK_S and len(capture.snapshots) >= 2
         return (

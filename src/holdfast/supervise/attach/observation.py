@@ -68,6 +68,7 @@ def observe(
         cpu_share >= _MOVES_SHARE
         or read + written >= _MOVES_BYTES
         or _frames_changed(snapshots, target.trainer)
+        or _wants_processor(snapshots, target.trainer)
         or any(gpu_works_for_us(gpu) for gpu in gpus)
     )
     return ProcessObserved(
@@ -152,6 +153,19 @@ def _frames_changed(snapshots: Sequence[StackSnapshot], pid: int) -> bool:
         if one.pid == pid and one.source == "py-spy"
     ]
     return any(one != seen[0] for one in seen[1:])
+
+
+def _wants_processor(snapshots: Sequence[StackSnapshot], pid: int) -> bool:
+    """Its main thread could run at every look; on a crowded machine it may not have got to."""
+    states = [
+        thread.state
+        for look in snapshots
+        for one in look.processes
+        if one.pid == pid
+        for thread in one.threads
+        if thread.main
+    ]
+    return bool(states) and all(state == "R" for state in states)
 
 
 def _threads(

@@ -15,8 +15,7 @@ from holdfast.host import procfs
 from holdfast.journal.stack_files import Frame
 from holdfast.supervise.stack_capture.thread_ids import kernel_ids
 
-_TIMEOUT_S = 5.0
-_NATIVE_TIMEOUT_S = 20.0
+_TIMEOUT_S = 20.0  # it takes a fraction of a second, and many on a machine that is crowded
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def dump(pid: int, *, native: bool = False, pause: bool = True) -> list[PyThread
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_NATIVE_TIMEOUT_S if native else _TIMEOUT_S,
+            timeout=_TIMEOUT_S,
             process_group=0,  # Ctrl-C is ours: it must not end py-spy while it has the process paused
             check=False,
         )

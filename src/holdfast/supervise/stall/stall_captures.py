@@ -12,7 +12,7 @@ from holdfast.journal.folder import RunFolder
 from holdfast.supervise.recording.recorder import Recorder
 from holdfast.supervise.stack_capture.capture import StackCapture
 
-_BEFORE_KILL_TIMEOUT_S = 1.5
+_BEFORE_KILL_TIMEOUT_S = 5.0
 _MAX_CAPTURES = 20  # of one phase: each pauses the process for a moment
 _DISTURBS_S = 2.0
 _LONG_STALL_S = 600.0  # from which a stall is captured anyway: it is not one of those that end by themselves
