@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
@@ -57,17 +57,19 @@ class YoloSource:
     relative: bool = True
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
+    def folder_images(self) -> Sequence[str]:
         return tuple(self.images)
 
     def entries(self) -> Iterator[SourceEntry]:
         for name in self.images:
             if name in self.labels:
-                yield SourceEntry(name, self.images[name])
+                yield self._entry(name)
 
     def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
-        for name in images:
-            yield SourceEntry(name, self.images.get(name))
+        return map(self._entry, images)
+
+    def _entry(self, name: str) -> SourceEntry:
+        return SourceEntry(name, self.images.get(name), content=(self.labels.get(name), self._notes(name)))
 
     def class_ids(self) -> dict[str, int]:
         kept = self.sidecar.get("class_ids")
@@ -77,14 +79,17 @@ class YoloSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted
 
+    def for_workers(self) -> YoloSource:
+        listing = self.listing.without_files()
+        return replace(self, listing=listing, images={}, labels={}, noted=(), sidecar={})
+
     def parse(self, entry: SourceEntry) -> ParsedEntry:
         path = self.listing.path(entry.key)
-        notes = self._notes(entry.key)
+        label, notes = entry.content
         identity = str(notes.get("id") or _without_images(without_suffix(entry.key)))
         name = str(notes.get("file_name") or _without_images(entry.key))
         kept = notes.get("split", entry.split)
         split = kept if isinstance(kept, str) else None
-        label = self.labels.get(entry.key)
         if label is None:
             return ParsedEntry(Record(identity, name, ImageRef(path), (), split))
         file = self.listing.path(label)
@@ -158,6 +163,8 @@ def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
     yaml_path = listing.path(yaml_name) if yaml_name else None
     settings = read_yaml(yaml_path) if yaml_path else {}
     texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
+    if not yaml_name and len(texts) < 50 and not any(_is_yolo(listing.path(name)) for name in texts):
+        return None
     everything = images = {name: split_in_path(name) for name in listing.images()}
     noted: list[Problem] = _broken_yamls(listing) if not yaml_name else []
     if yaml_name:
@@ -331,7 +338,7 @@ def _most_alike(wanted: str, candidates: list[str]) -> str | None:
     return ranked[0] if ranked else None
 
 
-def _labels(images: Iterable[str], texts: list[str]) -> dict[str, str]:
+def _labels(images: Iterable[str], texts: Sequence[str]) -> dict[str, str]:
     """Image to its text: `labels` for the last `images` in the path, or else whichever of several was meant."""
     by_place = {_label_key(name): name for name in texts}
     by_bare_place = {_without_standard_folders(name): name for name in texts}
@@ -343,7 +350,7 @@ def _labels(images: Iterable[str], texts: list[str]) -> dict[str, str]:
     return found or _by_name_alone(images, texts)
 
 
-def _by_name_alone(images: Iterable[str], texts: list[str]) -> dict[str, str]:
+def _by_name_alone(images: Iterable[str], texts: Sequence[str]) -> dict[str, str]:
     """`photos/a.jpg` and `annotations/a.txt`, where no text is anywhere that YOLO looks and no name occurs twice."""
     by_stem: dict[str, list[str]] = {}
     for name in texts:

@@ -9,6 +9,8 @@ from holdfast.data import outside
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source, SourceEntry
 from holdfast.data.files import process_pool
 from holdfast.data.files.file_index import FileIndex
+from holdfast.data.files.packed_list import PackedList
+from holdfast.data.files.unseen_names import UnseenNames
 from holdfast.data.reading import detect_format
 from holdfast.data.records import Dataset, Record, names_in
 from holdfast.errors import DataError
@@ -71,13 +73,13 @@ def refuse_losses(source: Source, problems: list[Problem]) -> None:
 
 def parse_all(source: Source) -> Iterator[ParsedEntry]:
     """Every entry of the source, parsed, and then the images that stand for "nothing in it"."""
-    unnamed = set(source.folder_images)
+    unnamed = UnseenNames(source.folder_images)
     root = _root(source)
     for parsed in _parsed(source, source.entries()):
         if parsed.record is not None and root:
-            unnamed.discard(parsed.record.image.path.removeprefix(root))
+            unnamed.see(parsed.record.image.path.removeprefix(root))
         yield parsed
-    yield from _parsed(source, source.negatives(sorted(unnamed)))
+    yield from _parsed(source, source.negatives(PackedList(unnamed)))
 
 
 def _root(source: Source) -> str:
@@ -91,7 +93,7 @@ def _parsed(source: Source, entries: Iterator[SourceEntry]) -> Iterator[ParsedEn
         yield from (source.parse(entry) for entry in first)
         return
     yield from (source.parse(entry) for entry in first)
-    yield from process_pool.run(_parse, source, entries, crashed=_crashed, chunk=200)
+    yield from process_pool.run(_parse, source.for_workers(), entries, crashed=_crashed, chunk=200)
 
 
 def _parse(source: Source, entry: SourceEntry) -> ParsedEntry:
