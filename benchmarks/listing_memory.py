@@ -1,7 +1,7 @@
 """What a data job keeps in memory for each image of the listing: `python benchmarks/listing_memory.py`.
 
-Images of 160 x 120 with seven boxes each, made here; peaks of private memory (RssAnon) of the command and of its largest
-worker. With `--ray` on two Ray nodes of this machine, else with two processes.
+Images of 160 x 120 with seven boxes each, made here; peaks of private memory (RssAnon) of the command and of its
+largest worker. With `--ray` on two Ray nodes of this machine, else with two processes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ import numpy as np
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from holdfast.host import procfs
 from tests.ray_cluster.__main__ import cluster
+
+from holdfast.host import procfs
 
 CLASSES = [f"class {number}" for number in range(1, 6)]
 JOBS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -143,7 +144,7 @@ def _split_off_validation(everything: Dataset, fraction: float | None) -> Datase
 
 
 def split_records(
-    records: tuple[Record, ...], fraction: float
+    records: Sequence[Record], fraction: float
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
     """Training and validation: images whose names have the lowest hashes are held out, at least one of two.
 

@@ -1,4 +1,4 @@
-"""Where in a long list a name is: 16 bytes for each name, on disk like the list itself."""
+"""Where in a long list a name is, and which come twice: by digests of eight bytes, on disk where they are many."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
-from holdfast.data.files.packed_list import ByteStore, sent
+import numpy as np
+
+from holdfast.data.files.packed_list import ByteStore, sent, writable
 
 BLOCK = 1 << 16
 
@@ -18,14 +20,49 @@ def digest_of(text: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
+def repeated_digests(digests: Iterable[int]) -> set[int]:
+    """Those that come more than once."""
+    store = ByteStore()
+    for digest in digests:
+        store.add(digest.to_bytes(8, "little"))
+    in_order = np.sort(np.frombuffer(store.view(), "<u8"))
+    return set(in_order[1:][in_order[1:] == in_order[:-1]].tolist())
+
+
+class NameSet:
+    """Names that were added, by their digests: 14 to 28 bytes each, on disk where they are many."""
+
+    def __init__(self) -> None:
+        self._table, self._count = writable(8 << 10).cast("Q"), 0
+
+    def add(self, name: str) -> None:
+        if 5 * self._count > 3 * len(self._table):
+            old, self._table = self._table, writable(2 * self._table.nbytes).cast("Q")
+            for digest in filter(None, old):
+                self._table[self._place(digest)] = digest
+        digest = digest_of(name) or 1
+        place = self._place(digest)
+        self._count += self._table[place] == 0
+        self._table[place] = digest
+
+    def __contains__(self, name: str) -> bool:
+        return self._table[self._place(digest_of(name) or 1)] != 0
+
+    def _place(self, digest: int) -> int:
+        """Where it is, or would be."""
+        last = len(self._table) - 1
+        place = digest & last
+        while self._table[place] not in (0, digest):
+            place = (place + 1) & last
+        return place
+
+
 class NameIndex:
     """Of the n-th key the position n, found by the key's digest: who asks compares the name that is there."""
 
     __slots__ = ("_digests", "_positions")
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
-        import numpy as np
-
         store = ByteStore()
         for key in keys:
             store.add(digest_of(key).to_bytes(8, "little"))

@@ -70,6 +70,10 @@ class PackedWriter(Generic[Item]):
         if len(self._part) == TOGETHER:
             self._pack()
 
+    def extend(self, items: Iterable[Item]) -> None:
+        for item in items:
+            self.add(item)
+
     def _pack(self) -> None:
         self._store.add(pickle.dumps(self._part, protocol=pickle.HIGHEST_PROTOCOL))
         self._ends.add(self._store.size.to_bytes(8, "little"))

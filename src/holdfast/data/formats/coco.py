@@ -19,9 +19,9 @@ from holdfast.data.files.json_stream import BadJson, top_level
 from holdfast.data.files.packed_list import TOGETHER, ByteStore, PackedList, PackedWriter
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_name, split_in_path
-from holdfast.data.formats.coco_join import ANNOTATION, NONE, ODD_OWNER, ImageIds, Joined, other_id_type
 from holdfast.data.formats.coco_masks import box_of
 from holdfast.data.records import Box, ImageRef, Record
+from holdfast.data.tables.coco_join import ANNOTATION, NONE, ODD_OWNER, ImageIds, Joined, other_id_type
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 _OTHER_TASKS = re.compile(r"(person_keypoints|captions|stuff|panoptic|image_info)", re.IGNORECASE)
