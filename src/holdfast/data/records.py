@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from holdfast.data.files.packed_list import PackedList
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -130,7 +132,12 @@ class Dataset:
         return {name: position for position, name in enumerate(self.classes)}
 
     def only_split(self, split: str) -> Dataset:
-        return replace(self, records=tuple(record for record in self.records if record.split == split))
+        return self.with_records(record for record in self.records if record.split == split)
+
+    def with_records(self, records: Iterable[Record]) -> Dataset:
+        """In memory or on disk, as those that are here."""
+        on_disk = isinstance(self.records, PackedList)
+        return replace(self, records=PackedList(records) if on_disk else tuple(records))
 
 
 def names_in(records: Iterable[Record]) -> tuple[str, ...]:

@@ -21,14 +21,14 @@ LEFT_OUT = frozenset(("shape-without-box", "score-column", "several-annotators",
 FEW = 500  # below this many entries a pool of processes costs more than it saves
 
 
-def read(path: str, format: str | None = None, *, strict: bool = True) -> Dataset:
+def read(path: str, format: str | None = None, *, strict: bool = True, on_disk: bool = False) -> Dataset:
     """The dataset at a path, its format found by itself unless given.
 
     With `strict` anything that cannot be read is an error that names the file; without it, such parts are
-    left out, which `holdfast check` would have said.
+    left out, which `holdfast check` would have said. Records are in memory unless they are wanted `on_disk`.
     """
     dataset = read_and_left_out(path, format, strict=strict)[0]
-    return replace(dataset, records=tuple(dataset.records))
+    return dataset if on_disk else replace(dataset, records=tuple(dataset.records))
 
 
 def read_and_left_out(
