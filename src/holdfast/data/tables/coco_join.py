@@ -18,7 +18,7 @@ ANNOTATION = "<5dqqiB"  # x, y, w, h, area, the image's id, its own id, the cate
 COLUMNS = np.dtype(
     [("box", "<f8", 5), ("image", "<i8"), ("id", "<i8"), ("slot", "<i4"), ("flags", "u1")]
 )  # as in ANNOTATION
-_BLOCK = 1 << 18
+_BLOCK = 1 << 16
 
 
 class ImageIds:
