@@ -10,9 +10,10 @@ from xml.sax.saxutils import escape
 
 from holdfast.data.files.file_index import without_suffix
 from holdfast.data.files.name_index import digest_of, repeated_digests
+from holdfast.data.files.yolo_pairs import STANDARD_FOLDERS
 from holdfast.data.formats import label_map
 from holdfast.data.formats.voc import ONE_BASED
-from holdfast.data.formats.yolo import SIDECAR, STANDARD_FOLDERS
+from holdfast.data.formats.yolo import SIDECAR
 from holdfast.data.images.exif import boxes_frame, turned_upright
 from holdfast.data.images.image_file import header
 from holdfast.data.records import Box, Dataset, Record
