@@ -14,9 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -25,8 +23,7 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.ray_cluster.__main__ import cluster
-
-from holdfast.host import procfs
+from tests.ray_cluster.memory import Peak
 
 CLASSES = [f"class {number}" for number in range(1, 6)]
 JOBS = {
@@ -102,45 +99,6 @@ def _beside_each(folder: Path, names: list[str], suffix: str, text: str) -> None
 
 
 WRITERS = {"coco": coco, "yolo": yolo, "voc": voc, "csv": csv}
-
-
-class Peak:
-    """The most private memory of the command and of one of its workers, looked at five times a second."""
-
-    def __init__(self) -> None:
-        self.command, self.worker = 0, 0
-
-    @contextlib.contextmanager
-    def of(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        done = threading.Event()
-        thread = threading.Thread(target=self._look, args=(process.pid, done), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
-
-    def _look(self, pid: int, done: threading.Event) -> None:
-        while not done.wait(0.2):
-            self.command = max(self.command, private_bytes(pid))
-            self.worker = max([self.worker, *map(private_bytes, workers_of(pid))])
-
-
-def workers_of(command: int) -> list[int]:
-    """Processes that the command started, and those that Ray has named by their task."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            pid, status = int(entry.name), procfs.stat(int(entry.name))
-            ours = status is not None and status.parent == command
-            if ours or "ray::_work" in procfs.command_line(pid):
-                found.append(pid)
-    return found
-
-
-def private_bytes(pid: int) -> int:
-    return procfs.keyed(procfs.read(f"/proc/{pid}/status")).get("RssAnon", 0)
 
 
 def measured(folder: Path, data: str, job: str, workers: str, address: str) -> tuple[Peak, float]:
