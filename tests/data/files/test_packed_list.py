@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -83,3 +84,12 @@ def test_zeros_can_be_written_anywhere() -> None:
     view = writable(80).cast("Q")
     view[9], view[0] = 7, 1
     assert view.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 0, 7]
+
+
+def test_a_full_disk_is_an_error_that_names_the_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/dev/full takes nothing, as a disk does that is full."""
+    monkeypatch.setattr(packed_list, "IN_MEMORY_BYTES", 16)
+    monkeypatch.setattr(packed_list, "_new_file", lambda: open("/dev/full", "wb"))  # noqa: SIM115
+    with pytest.raises(OSError, match="No space left") as caught:
+        PackedList(map(str, range(10_000)))
+    assert caught.value.filename == tempfile.gettempdir()

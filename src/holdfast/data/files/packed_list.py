@@ -8,16 +8,19 @@ each node keeps one copy that all of its workers read.
 from __future__ import annotations
 
 import mmap
+import os
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any, Generic, TypeVar, overload
+
+from holdfast.data.files.filesystem import naming_file
 
 Item = TypeVar("Item")
 
 IN_MEMORY_BYTES = 1 << 20
 TOGETHER = 64  # items that are packed, and unpacked, at once
-_PREFIX = "holdfast-listing-"
 
 
 class ByteStore:
@@ -32,26 +35,37 @@ class ByteStore:
         self._newest += data
         self.size += len(data)
         if len(self._newest) > IN_MEMORY_BYTES:
-            self._file = self._file or tempfile.TemporaryFile(prefix=_PREFIX)  # noqa: SIM115
-            self._file.write(self._newest)
+            self._file = self._file or _new_file()
+            self._write(self._file)
             self._newest = bytearray()
+
+    def _write(self, file: IO[bytes]) -> None:
+        with naming_file(Path(tempfile.gettempdir())):  # where the disk is full
+            file.write(self._newest)
+            file.flush()
 
     def view(self) -> memoryview:
         """Of all that was added; nothing can be added any more."""
         if self._file is None:
             return memoryview(bytes(self._newest))
         with self._file as file:
-            file.write(self._newest)
-            file.flush()
+            self._write(file)
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _new_file() -> IO[bytes]:
+    return tempfile.TemporaryFile(prefix="holdfast-listing-")
 
 
 def writable(size: int) -> memoryview:
     """So many zeros, to be written anywhere."""
     if size <= IN_MEMORY_BYTES:
         return memoryview(bytearray(size))
-    with tempfile.TemporaryFile(prefix=_PREFIX) as file:
-        file.truncate(size)
+    with _new_file() as file:
+        with naming_file(Path(tempfile.gettempdir())):
+            os.posix_fallocate(
+                file.fileno(), 0, size
+            )  # a hole that the disk cannot fill would end the process
         return memoryview(mmap.mmap(file.fileno(), size))
 
 
