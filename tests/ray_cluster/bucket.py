@@ -57,6 +57,7 @@ def from_a_bucket(jobs: Jobs, shop: Shop) -> None:
     _compared(
         jobs, shop, "predict", ("predict", "model.npz", f"{URL}/images/*1.jpg", "--json", "--score", "0.01")
     )
+    _compared(jobs, shop, "eval", ("eval", "model.npz", URL, "--json"))
     for name, words in {
         "repair": ("data", "repair", URL, "OUT", "--to", "coco"),
         "convert": ("data", "convert", URL, "OUT", "--to", "tfrecord", "--shards", "4"),

@@ -6,9 +6,9 @@ reader holds one annotation file at once whatever the size of the dataset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 from holdfast.data.files.file_index import ImageFinder, stem_of
 from holdfast.data.records import Record
@@ -34,6 +34,7 @@ class SourceEntry:
     position: int = -1  # of a row group or a record; -1 for a file of its own
     offset: int = 0  # of a shard's record
     length: int = 0
+    content: Any = None  # what a file that lists many images says of this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,17 @@ class Source(Protocol):
         ...
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
+    def folder_images(self) -> Sequence[str]:
         """Paths of all images in the folder, to tell which of them no annotation names."""
         ...
 
     def entries(self) -> Iterator[SourceEntry]: ...
 
     def parse(self, entry: SourceEntry) -> ParsedEntry: ...
+
+    def for_workers(self) -> Self:
+        """What `parse` needs: without the listing that the entries come from, which can be long."""
+        ...
 
     def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         """Entries for images that no annotation names, where the format means "nothing in it"."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from holdfast.data.dataset_reader import Problem, Source
 from holdfast.data.files import filesystem
 from holdfast.data.files.file_index import FileIndex
+from holdfast.data.files.packed_list import PackedWriter
 from holdfast.data.image_header import HEAD_BYTES, begins_an_image
 from holdfast.data.images.image_file import refusal, unrecognised
 from holdfast.data.records import Dataset, ImageRef, Record
@@ -41,22 +42,22 @@ def problem_of(image: ImageRef, folder: str) -> Problem | None:
     return Problem("outside-dataset", image.path, "named by this path" if named else f"a link to {place}")
 
 
-def outside(dataset: Dataset) -> list[Problem]:
+def outside(dataset: Dataset) -> Iterator[Problem]:
     found = (problem_of(record.image, dataset.folder) for record in dataset.records)
-    return [problem for problem in found if problem is not None]
+    return (problem for problem in found if problem is not None)
 
 
-def without_other_files(records: Iterable[Record]) -> tuple[tuple[Record, ...], list[Problem]]:
+def without_other_files(records: Iterable[Record]) -> tuple[Sequence[Record], list[Problem]]:
     """The records whose images may be copied, and what the others name. A file that is not there is kept."""
-    kept: list[Record] = []
+    kept = PackedWriter[Record]()
     problems: list[Problem] = []
     for record in records:
         problem = _no_image(record.image)
         if problem is None:
-            kept.append(record)
+            kept.add(record)
         else:
             problems.append(problem)
-    return tuple(kept), problems
+    return kept.finished(), problems
 
 
 def _no_image(image: ImageRef) -> Problem | None:

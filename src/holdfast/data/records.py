@@ -6,8 +6,11 @@ Boxes are `(x1, y1, x2, y2)` in absolute pixels, `x2` and `y2` exclusive: a box 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.data.files.packed_list import PackedList
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,11 @@ class Box:
     difficult: bool = False
     id: int | None = None  # COCO's annotation id
     area: float | None = None  # of the outline, where the source says it; COCO's size classes use it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A tenth of the time of what a dataclass with slots does by itself: datasets travel and are stored so."""
+        flags = self.crowd, self.difficult
+        return Box, (self.x1, self.y1, self.x2, self.y2, self.name, *flags, self.id, self.area)
 
     @property
     def corners(self) -> tuple[float, float, float, float]:
@@ -51,6 +59,10 @@ class ImageRef:
     width: int | None = None
     height: int | None = None
     inside: str = ""  # the key of a JSON file with the bytes as base64, or the place in a Parquet file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        size = self.width, self.height
+        return ImageRef, (self.path, self.offset, self.length, *size, self.inside)
 
     @property
     def in_shard(self) -> bool:
@@ -90,6 +102,10 @@ class Record:
         ""  # "upright" or "stored" where the boxes were fractions of an image turned so, or as it is stored
     )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        rest = self.split, self.source, self.frame
+        return Record, (self.id, self.file_name, self.image, self.boxes, *rest)
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -97,7 +113,7 @@ class Dataset:
 
     path: str
     format: str  # a key of `data.formats.FORMATS`
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     classes: tuple[str, ...]
     class_ids: tuple[int | None, ...] = ()
     #: On this machine, where the images are expected; empty for a URL or for shards.
@@ -116,7 +132,12 @@ class Dataset:
         return {name: position for position, name in enumerate(self.classes)}
 
     def only_split(self, split: str) -> Dataset:
-        return replace(self, records=tuple(record for record in self.records if record.split == split))
+        return self.with_records(record for record in self.records if record.split == split)
+
+    def with_records(self, records: Iterable[Record]) -> Dataset:
+        """In memory or on disk, as those that are here."""
+        on_disk = isinstance(self.records, PackedList)
+        return replace(self, records=PackedList(records) if on_disk else tuple(records))
 
 
 def names_in(records: Iterable[Record]) -> tuple[str, ...]:

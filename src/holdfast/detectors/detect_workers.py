@@ -30,7 +30,7 @@ _loaded: tuple[tuple[str, str], Callable[..., Any]] | None = None  # of this wor
 def detect_by_workers(model: Path, images: Sequence[ImageRef], *, batch: int) -> Iterator[ImageDetections]:
     """One answer for each image, in order."""
     where = str(model.resolve())
-    batches = [tuple(images[start : start + batch]) for start in range(0, len(images), batch)]
+    batches = (tuple(images[start : start + batch]) for start in range(0, len(images), batch))
     shared = (where, os.environ.get("KERAS_BACKEND", "tensorflow"), batch)
     worker_choice.require_visible(model)
     results = None

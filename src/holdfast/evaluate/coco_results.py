@@ -39,7 +39,10 @@ def _numbers_in(source: Dataset, records: Sequence[Record]) -> list[int]:
     """The converter numbers each split by itself; images of several are numbered together, as a file holds them."""
     splits = {record.split for record in records}
     among = [record for record in source.records if record.split in splits]
-    number = {id(record): given for record, given in zip(among, image_numbers(among), strict=True)}
+    number = {
+        id(record): given
+        for record, given in zip(among, image_numbers(record.id for record in among), strict=True)
+    }
     return [number[id(record)] for record in records]
 
 

@@ -7,13 +7,17 @@ unknown class, outside the image) is left out, and `left_out` names it: nothing 
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from holdfast.data.files import filesystem, process_pool
+from holdfast.data.files.packed_list import PackedList, PackedWriter
 from holdfast.data.images import base64_images
 from holdfast.data.images.exif import boxes_frame, turned_upright
 from holdfast.data.images.image_file import ImageFacts, header, unsupported_kind
@@ -39,8 +43,8 @@ class SkippedBox:
 class Columns:
     """One row an image. `first[i]:first[i + 1]` are its boxes, in pixels of the upright image."""
 
-    ids: list[str]
-    paths: list[str]
+    ids: Sequence[str]
+    paths: Sequence[str]
     offsets: np.ndarray  # -1: the whole file is the image
     lengths: np.ndarray  # bytes of the encoded image
     file_bytes: np.ndarray
@@ -91,20 +95,24 @@ def columns_of(
         return _columns_by_workers(dataset)
     Image.init()  # all formats, before the threads start: Pillow loads them on first use, and not thread-safely
     with ThreadPoolExecutor(threads) as pool:
-        found = pool.map(lambda record: header(record.image), dataset.records)
-        facts = []
-        for number, fact in enumerate(found, 1):
-            facts.append(fact)
-            if progress is not None and number % 256 == 0:
-                progress(number)
-    return from_facts(dataset, facts)
+        facts = PackedWriter[ImageFacts | None]()
+        remaining = (record.image for record in dataset.records)
+        while part := list(islice(remaining, 256)):
+            facts.extend(pool.map(header, part))
+            if progress is not None and len(part) == 256:
+                progress(len(facts))
+    return from_facts(dataset, facts.finished())
 
 
 def _columns_by_workers(dataset: Dataset) -> Columns:
     """The same on a cluster: each worker reads headers itself, also from a bucket, whose files have a size then."""
     images = (record.image for record in dataset.records)
-    found = list(process_pool.run(_header_and_size, None, images, crashed=lambda image: (None, 0), chunk=256))
-    return from_facts(dataset, [fact for fact, _ in found], [size for _, size in found])
+    found = process_pool.run(_header_and_size, None, images, crashed=lambda image: (None, 0), chunk=256)
+    facts, sizes = PackedWriter[ImageFacts | None](), array("q")
+    for fact, size in found:
+        facts.add(fact)
+        sizes.append(size)
+    return from_facts(dataset, facts.finished(), sizes)
 
 
 def _header_and_size(shared: None, image: ImageRef) -> tuple[ImageFacts | None, int]:
@@ -119,31 +127,20 @@ def from_facts(
     class_of = dataset.index()
     unreadable: dict[int, str] = {}
     left_out: list[SkippedBox] = []
-    rows, boxes = [], []
+    rows, boxes = _Rows(), _Boxes()
     for row, (record, fact) in enumerate(zip(dataset.records, facts, strict=True)):
         known = _usable(fact)
         if isinstance(known, str):
             unreadable[row] = known
             known = ImageFacts(width=1, height=1, format="JPEG")
-        rows.append(_row(record, known, _file_bytes(record.image.path) if sizes is None else sizes[row]))
-        clean = [] if row in unreadable else _clean(record, known, class_of, left_out)
-        boxes.append(clean)
-    flat = [box for of_one in boxes for box in of_one]
+        rows.add(record.image, known, _file_bytes(record.image.path) if sizes is None else sizes[row])
+        boxes.add_image([] if row in unreadable else _clean(record, known, class_of, left_out))
+    listed = PackedList if isinstance(dataset.records, PackedList) else list
     return Columns(
-        ids=[record.id for record in dataset.records],
-        paths=[record.image.path for record in dataset.records],
-        offsets=np.array([row[0] for row in rows], np.int64),
-        lengths=np.array([row[1] for row in rows], np.int64),
-        file_bytes=np.array([row[2] for row in rows], np.int64),
-        stored_sizes=np.array([row[3] for row in rows], np.int32).reshape(-1, 2),
-        orientations=np.array([row[4] for row in rows], np.int32),
-        codecs=np.array([row[5] for row in rows], np.int32),
-        boxes=np.array([box[0] for box in flat], np.float32).reshape(-1, 4),
-        labels=np.array([box[1] for box in flat], np.int32),
-        crowds=np.array([box[2].crowd for box in flat], bool),
-        difficult=np.array([box[2].difficult for box in flat], bool),
-        areas=np.array([_area(*box) for box in flat], np.float64),
-        first=np.concatenate([[0], np.cumsum([len(of_one) for of_one in boxes])]).astype(np.int64),
+        ids=listed(record.id for record in dataset.records),
+        paths=listed(record.image.path for record in dataset.records),
+        **rows.columns(),
+        **boxes.columns(),
         classes=dataset.classes,
         unreadable=unreadable,
         left_out=tuple(left_out),
@@ -161,13 +158,50 @@ def _usable(fact: ImageFacts | None) -> ImageFacts | str:
     return fact
 
 
-def _row(
-    record: Record, fact: ImageFacts, whole_file: int
-) -> tuple[int, int, int, tuple[int, int], int, int]:
-    image = record.image
-    offset = -1 if image.offset is None else image.offset
-    length = whole_file if image.offset is None else int(image.length or 0)
-    return offset, length, whole_file, fact.size, fact.orientation, CODECS[fact.format]
+class _Rows:
+    """Collects the columns of the images."""
+
+    def __init__(self) -> None:
+        self._places, self._kinds = array("q"), array("i")  # three of either, and four
+
+    def add(self, image: ImageRef, fact: ImageFacts, whole_file: int) -> None:
+        offset = -1 if image.offset is None else image.offset
+        length = whole_file if image.offset is None else int(image.length or 0)
+        self._places.extend((offset, length, whole_file))
+        self._kinds.extend((*fact.size, fact.orientation, CODECS[fact.format]))
+
+    def columns(self) -> dict[str, Any]:
+        places = np.array(self._places, np.int64).reshape(-1, 3)
+        kinds = np.array(self._kinds, np.int32).reshape(-1, 4)
+        return {
+            "offsets": places[:, 0].copy(), "lengths": places[:, 1].copy(), "file_bytes": places[:, 2].copy(),
+            "stored_sizes": kinds[:, :2].copy(), "orientations": kinds[:, 2].copy(), "codecs": kinds[:, 3].copy(),
+        }  # fmt: skip
+
+
+class _Boxes:
+    """Collects the columns of the boxes."""
+
+    def __init__(self) -> None:
+        self._corners, self._areas, self._first = array("f"), array("d"), array("q", [0])
+        self._labels, self._flags = array("i"), array("b")
+
+    def add_image(self, boxes: list[tuple[Corners, int, Box]]) -> None:
+        for corners, label, box in boxes:
+            self._corners.extend(corners)
+            self._labels.append(label)
+            self._flags.extend((box.crowd, box.difficult))
+            self._areas.append(_area(corners, label, box))
+        self._first.append(len(self._labels))
+
+    def columns(self) -> dict[str, Any]:
+        flags = np.array(self._flags, bool).reshape(-1, 2)
+        return {
+            "boxes": np.array(self._corners, np.float32).reshape(-1, 4),
+            "labels": np.array(self._labels, np.int32),
+            "crowds": flags[:, 0].copy(), "difficult": flags[:, 1].copy(),
+            "areas": np.array(self._areas, np.float64), "first": np.array(self._first, np.int64),
+        }  # fmt: skip
 
 
 def _file_bytes(path: str) -> int:

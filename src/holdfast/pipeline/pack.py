@@ -10,12 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from array import array
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from holdfast.data.files import cloud_copy, filesystem
+from holdfast.data.files import cloud_copy, filesystem, json_stream
+from holdfast.data.files.packed_list import PackedWriter
 from holdfast.pipeline.dataset_columns import Columns
 from holdfast.pipeline.feed import Feed
 from holdfast.pipeline.image_sizes import packed_sizes
@@ -40,7 +43,7 @@ class PackItem:
 
 @dataclass(frozen=True, slots=True)
 class PackJob:
-    items: tuple[PackItem, ...]
+    items: Sequence[PackItem]
     budget_bytes: int
 
     @property
@@ -91,34 +94,38 @@ def plan_pack(columns: Columns, feed: Feed, budget_bytes: int) -> PackJob:
     wanted = packed_sizes(columns, feed)
     pixels = columns.sizes.astype(np.int64).prod(axis=1)
     worth = wanted.prod(axis=1) <= WORTH_PACKING_RATIO * pixels
-    items = []
+    items = PackedWriter[PackItem]()
     for row in np.flatnonzero(worth).tolist():
         if row in columns.unreadable:
             continue
         changed = filesystem.size_and_time(columns.paths[row])
         where = columns.paths[row], int(columns.offsets[row]), int(columns.lengths[row])
-        items.append(PackItem(row, *where, changed[1] if changed else 0, *wanted[row].tolist()))
-    return PackJob(tuple(items), budget_bytes)
+        items.add(PackItem(row, *where, changed[1] if changed else 0, *wanted[row].tolist()))
+    return PackJob(items.finished(), budget_bytes)
 
 
 def read(folder: Path, from_epoch: int = 0) -> PackIndex | None:
     """A finished pack; None when it is not finished, is empty, or a shard is not as long as its index says."""
+    found, paths, key = array("q"), [], ""
     try:
-        index = json.loads((folder / "index.json").read_bytes())
-        for shard in index["shards"]:
-            if os.stat(folder / shard["file"]).st_size != shard["bytes"]:
-                return None
+        with (folder / "index.json").open("rb") as file:
+            for name, value in json_stream.top_level(file):
+                key = value if name == "key" else key
+                if name != "shards":
+                    continue
+                where = str(folder / value["file"])
+                if os.stat(where).st_size != value["bytes"]:
+                    return None
+                found.extend(number for image in value["pictures"] for number in image)
+                paths += [where] * len(value["pictures"])
     except (OSError, ValueError, KeyError):
         return None
-    images = [
-        (str(folder / shard["file"]), *image) for shard in index["shards"] for image in shard["pictures"]
-    ]
-    if not images:
+    if not paths:
         return None
-    numbers = np.array([image[1:] for image in images], np.int64).reshape(-1, 5)
+    numbers = np.array(found, np.int64).reshape(-1, 5)
     return PackIndex(
-        key=index["key"], rows=numbers[:, 0], paths=[image[0] for image in images], offsets=numbers[:, 1],
-        lengths=numbers[:, 2], sizes=numbers[:, 3:5], from_epoch=from_epoch,
+        key=key, rows=numbers[:, 0], paths=paths, offsets=numbers[:, 1], lengths=numbers[:, 2],
+        sizes=numbers[:, 3:5], from_epoch=from_epoch,
     )  # fmt: skip
 
 
@@ -142,7 +149,7 @@ def with_packed(columns: Columns, packed: PackIndex) -> Columns:
     orientations[packed.rows], codecs[packed.rows] = 1, 0
     boxes = columns.boxes * np.repeat(scale, np.diff(columns.first), axis=0)
     return Columns(
-        ids=columns.ids * 2, paths=columns.paths + paths,
+        ids=[*columns.ids, *columns.ids], paths=[*columns.paths, *paths],
         offsets=np.concatenate([columns.offsets, offsets]), lengths=np.concatenate([columns.lengths, lengths]),
         file_bytes=np.concatenate([columns.file_bytes, file_bytes]),
         stored_sizes=np.concatenate([columns.stored_sizes, sizes]),

@@ -13,13 +13,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from holdfast import atomic_write
 from holdfast.data.files import process_pool
@@ -60,7 +59,11 @@ def write_job(job: PackJob, cache: Path) -> Path:
     folder = cache / f"pack-{job.key}"
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "job.json").exists():
-        _commit(folder / "job.json", json.dumps(asdict(job)).encode())
+        with atomic_write.replacing(folder / "job.json") as file:
+            file.write(b'{"items": [')
+            for number, item in enumerate(job.items):
+                file.write((", " if number else "").encode() + json.dumps(asdict(item)).encode())
+            file.write(f'], "budget_bytes": {job.budget_bytes}}}'.encode())
     return folder
 
 
@@ -103,51 +106,56 @@ def _run(
     progress: Callable[[int, int], None] | None,
     workers: WorkerChoice | None = None,
 ) -> None:
-    shards, used, done = [], 0, 0
-    groups = list(enumerate(_groups(job.items, SHARD_IMAGES)))
+    used, packed, count = 0, 0, len(job.items)
+    shards = -(-count // SHARD_IMAGES)
+    groups = enumerate(_groups(job.items, SHARD_IMAGES))
     with contextlib.ExitStack() as stack:
-        made = _made_by_workers(folder, groups) if workers else _made_here(folder, groups, stack)
-        for (_, items), shard in zip(groups, made, strict=True):
+        made = _made_by_workers(folder, job, groups) if workers else _made_here(folder, groups, stack)
+        for size in made:
             # In the dataset's order up to the budget, so that what is packed does not depend on the machine.
-            if used + shard["bytes"] > job.budget_bytes:
+            if used + size > job.budget_bytes:
                 break
-            shards.append(shard)
-            used, done = used + shard["bytes"], done + len(items)
+            used, packed = used + size, packed + 1
             if progress is not None:
-                progress(done, len(job.items))
+                progress(min(count, packed * SHARD_IMAGES), count)
     made.close()  # workers may have been ahead: what they made goes with the rest
-    for number, _ in groups[len(shards) :]:
+    for number in range(packed, shards):
         (folder / _shard_name(number)).unlink(missing_ok=True)
-    _commit(folder / "index.json", json.dumps({"key": job.key, "bytes": used, "shards": shards}).encode())
+    with atomic_write.replacing(folder / "index.json") as file:
+        file.write(f'{{"key": {json.dumps(job.key)}, "bytes": {used}, "shards": ['.encode())
+        for number in range(packed):
+            file.write((", " if number else "").encode() + _shard_index(folder, number).read_bytes())
+        file.write(b"]}")
 
 
 def _made_here(
-    folder: Path, groups: list[tuple[int, list[PackItem]]], stack: contextlib.ExitStack
-) -> Generator[dict[str, Any], None, None]:
+    folder: Path, groups: Iterable[tuple[int, list[PackItem]]], stack: contextlib.ExitStack
+) -> Generator[int, None, None]:
+    """The bytes of each shard."""
     pool = stack.enter_context(ThreadPoolExecutor(usable_cores()))
     for number, items in groups:
-        yield _finished_shard(folder, number) or _write_shard(
-            folder, number, pool.map(_encoded, items), items
-        )
+        size = _finished_shard(folder, number)
+        yield _write_shard(folder, number, pool.map(_encoded, items), items) if size is None else size
 
 
 def _made_by_workers(
-    folder: Path, groups: list[tuple[int, list[PackItem]]]
-) -> Generator[dict[str, Any], None, None]:
-    for place in (folder, *(Path(items[0].path) for _, items in groups[:1] if not is_url(items[0].path))):
+    folder: Path, job: PackJob, groups: Iterable[tuple[int, list[PackItem]]]
+) -> Generator[int, None, None]:
+    for place in (folder, *(Path(item.path) for item in job.items[:1] if not is_url(item.path))):
         worker_choice.require_visible(place)
     done = process_pool.run(_shard_of, folder, groups, crashed=_shard_crashed, chunk=1)
-    for shard in done:
-        if isinstance(shard, Exception):
-            raise shard
-        yield shard
+    for size in done:
+        if isinstance(size, Exception):
+            raise size
+        yield size
 
 
-def _shard_of(folder: Path, group: tuple[int, list[PackItem]]) -> dict[str, Any] | HoldfastError | OSError:
+def _shard_of(folder: Path, group: tuple[int, list[PackItem]]) -> int | HoldfastError | OSError:
     """In a worker: what went wrong comes back to be raised where it is printed."""
     number, items = group
     try:
-        return _finished_shard(folder, number) or _write_shard(folder, number, map(_encoded, items), items)
+        size = _finished_shard(folder, number)
+        return _write_shard(folder, number, map(_encoded, items), items) if size is None else size
     except (HoldfastError, OSError) as error:
         return error
 
@@ -156,16 +164,18 @@ def _shard_crashed(group: tuple[int, list[PackItem]]) -> HoldfastError:
     return DataError("the process that packed a shard ended without a word", where=group[1][0].path)
 
 
-def _groups(items: tuple[PackItem, ...], size: int) -> Iterator[list[PackItem]]:
+def _groups(items: Sequence[PackItem], size: int) -> Iterator[list[PackItem]]:
     remaining = iter(items)
     while group := list(islice(remaining, size)):
         yield group
 
 
-def _finished_shard(folder: Path, number: int) -> dict[str, Any] | None:
+def _finished_shard(folder: Path, number: int) -> int | None:
+    """Its bytes, where it is whole."""
     try:
-        shard: dict[str, Any] = json.loads((folder / f"shard-{number:05d}.json").read_bytes())
-        return shard if os.stat(folder / shard["file"]).st_size == shard["bytes"] else None
+        shard = json.loads(_shard_index(folder, number).read_bytes())
+        size = int(shard["bytes"])
+        return size if os.stat(folder / shard["file"]).st_size == size else None
     except (OSError, ValueError, KeyError):
         return None
 
@@ -174,9 +184,11 @@ def _shard_name(number: int) -> str:
     return f"shard-{number:05d}.jpgs"
 
 
-def _write_shard(
-    folder: Path, number: int, encoded: Iterator[bytes], items: list[PackItem]
-) -> dict[str, Any]:
+def _shard_index(folder: Path, number: int) -> Path:
+    return folder / f"shard-{number:05d}.json"
+
+
+def _write_shard(folder: Path, number: int, encoded: Iterator[bytes], items: list[PackItem]) -> int:
     name = _shard_name(number)
     images, at = [], 0
     with atomic_write.replacing(folder / name) as file:
@@ -187,8 +199,8 @@ def _write_shard(
                 at += len(data)
             _require_free_space(folder)
     shard = {"file": name, "bytes": at, "pictures": images}
-    _commit(folder / f"shard-{number:05d}.json", json.dumps(shard).encode())
-    return shard
+    atomic_write.write_bytes(_shard_index(folder, number), json.dumps(shard).encode())
+    return at
 
 
 def _require_free_space(folder: Path) -> None:
@@ -224,10 +236,6 @@ def _encoded(item: PackItem) -> bytes:
         return copy if not item.length or len(copy) < item.length else b""
     except Exception:
         return b""
-
-
-def _commit(path: Path, data: bytes) -> None:
-    atomic_write.write_bytes(path, data)
 
 
 def _main(folder: Path) -> None:

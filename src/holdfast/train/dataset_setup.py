@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from holdfast.data.files import splits
 from holdfast.data.files.cloud_copy import local_copy
+from holdfast.data.files.packed_list import ByteStore
 from holdfast.data.reading.load import read
 from holdfast.data.records import Dataset, Record
 from holdfast.detectors.spec import resizing_of
@@ -34,14 +38,15 @@ class DatasetSplits:
     validation_source: Dataset  # the dataset that the validation set is a part of
 
 
-def load_splits(recipe: Recipe, *, near: bool = True) -> DatasetSplits:
+def load_splits(recipe: Recipe, *, near: bool = True, on_disk: bool = False) -> DatasetSplits:
     """Reads the data and splits it: as the recipe says, else by the data's own splits, else a tenth for validation.
 
     Of a bucket a local copy is read, unless `near` is false: on a cluster the workers read the bucket themselves.
+    With `on_disk` the records are not in memory.
     """
-    everything = read(_place(recipe.data.train, near))
+    everything = read(_place(recipe.data.train, near), on_disk=on_disk)
     if recipe.data.validation is not None:
-        source = read(_place(recipe.data.validation, near))
+        source = read(_place(recipe.data.validation, near), on_disk=on_disk)
         validation = _only(source, splits.validation_splits(record.split for record in source.records))
         parts = DatasetSplits(
             _train_part(everything), validation, f"validates on {recipe.data.validation}", source
@@ -127,8 +132,9 @@ def _split_off_validation(everything: Dataset, fraction: float | None) -> Datase
         notes = f"validates on the data's own split {' and '.join(map(repr, own))}"
         return DatasetSplits(_train_part(everything), _only(everything, frozenset(own)), notes, everything)
     trained = _train_part(everything)
-    kept, validation = split_records(trained.records, fraction or DEFAULT_VALIDATION_FRACTION)
-    if not validation:
+    held_out = held_out_records(trained.records, fraction or DEFAULT_VALIDATION_FRACTION)
+    count = sum(held_out)
+    if not count:
         raise DataError(
             "no image is left to validate on",
             where=everything.path,
@@ -136,29 +142,30 @@ def _split_off_validation(everything: Dataset, fraction: float | None) -> Datase
             change="set data.validation to a separate folder, or use a larger data.validation_fraction",
         )
     why = "" if fraction else " (the recipe names no validation set)"
-    notes = f"validates on {len(validation)} of {len(trained.records)} images, held out by a hash of their names{why}"
-    return DatasetSplits(
-        replace(trained, records=kept), replace(trained, records=validation), notes, everything
+    notes = f"validates on {count} of {len(trained.records)} images, held out by a hash of their names{why}"
+    kept, validation = (
+        trained.with_records(
+            record for record, out in zip(trained.records, held_out, strict=True) if out is side
+        )
+        for side in (False, True)
     )
+    return DatasetSplits(kept, validation, notes, everything)
 
 
-def split_records(
-    records: tuple[Record, ...], fraction: float
-) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-    """Training and validation: images whose names have the lowest hashes are held out, at least one of two.
+def held_out_records(records: Sequence[Record], fraction: float) -> list[bool]:
+    """Which are validated on: images whose names have the lowest hashes, at least one of two.
 
     An image stays on its side when others are added, but for a few at the boundary.
     """
-    ranked = sorted(
-        records,
-        key=lambda record: hashlib.sha256(record.file_name.encode("utf-8", "surrogateescape")).digest(),
-    )
     count = min(len(records) - 1, max(1, round(len(records) * fraction))) if len(records) > 1 else 0
-    held_out = {id(record) for record in ranked[:count]}
-    return (
-        tuple(record for record in records if id(record) not in held_out),
-        tuple(record for record in records if id(record) in held_out),
-    )
+    store = ByteStore()
+    for record in records:
+        store.add(hashlib.sha256(record.file_name.encode("utf-8", "surrogateescape")).digest())
+    hashes = np.frombuffer(store.view(), ">u8").reshape(-1, 4)
+    held_out = np.zeros(len(records), bool)
+    held_out[np.lexsort(hashes.T[::-1])[:count]] = True
+    answer: list[bool] = held_out.tolist()
+    return answer
 
 
 def _train_part(dataset: Dataset) -> Dataset:
@@ -166,7 +173,7 @@ def _train_part(dataset: Dataset) -> Dataset:
 
 
 def _only(dataset: Dataset, wanted: frozenset[str | None]) -> Dataset:
-    return replace(dataset, records=tuple(record for record in dataset.records if record.split in wanted))
+    return dataset.with_records(record for record in dataset.records if record.split in wanted)
 
 
 def _with_classes(dataset: Dataset, classes: tuple[str, ...]) -> Dataset:

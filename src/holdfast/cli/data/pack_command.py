@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,10 @@ def _pack(args: argparse.Namespace, recipe: Recipe, folder: Path) -> int:
     from holdfast.train import dataset_setup
 
     with notice_if_slow(f"reading {recipe.data.train}"):
-        parts = dataset_setup.load_splits(recipe, near=not worker_choice.current().on_ray)
-        data = dataset_columns.columns_of(parts.train)
+        near = not worker_choice.current().on_ray
+        train = dataset_setup.load_splits(recipe, near=near, on_disk=True).train
+        without_boxes = train.with_records(replace(record, boxes=()) for record in train.records)
+        data = dataset_columns.columns_of(without_boxes)
     made_to = dataset_setup.build_feed(recipe)
     job = pack.plan_pack(data, made_to, bytes_of(args.budget))
     with notice_if_slow(f"making small copies of {len(job.items)} images in {folder}"):

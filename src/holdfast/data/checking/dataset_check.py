@@ -14,7 +14,9 @@ from holdfast.data.checking.statistics import DatasetStatistics, file_of_record
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source, SourceEntry
 from holdfast.data.files import filesystem, process_pool, splits
 from holdfast.data.files.file_index import FileIndex, stem_of
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.progress_bar import tracked
+from holdfast.data.files.unseen_names import UnseenNames
 from holdfast.data.findings import RANK, DataFinding, Tally
 from holdfast.data.images.facts_cache import ImageFactsCache, cache_file, key_of
 from holdfast.data.images.image_file import ImageFacts, probe_image
@@ -156,20 +158,22 @@ def check_entries(
     file = cache_file(source.path) if use_cache and not on_ray else None
     results = ShardResults(f"check {named_source(source)}", _files_of) if on_ray and use_cache else None
     cache = ImageFactsCache(file, write=True) if file else None
-    unnamed = set(source.folder_images)
+    unnamed = UnseenNames(source.folder_images)
     listing = getattr(source, "listing", None)
     root = listing.root.rstrip("/") + "/" if isinstance(listing, FileIndex) else ""
     fresh: list[tuple[tuple[str, str], ImageFacts]] = []
     unread: set[str] = set()
+    named_by_none: Sequence[str] = ()
+    shared = source.for_workers(), file
     try:
         for negatives in (False, True):
-            entries = source.negatives(sorted(unnamed)) if negatives else source.entries()
+            entries = source.negatives(named_by_none) if negatives else source.entries()
             found = process_pool.run(
-                _check_entry, (source, file), entries, crashed=_crashed, workers=processes, results=results
+                _check_entry, shared, entries, crashed=_crashed, workers=processes, results=results
             )
             for looked in tracked(found, what, len(unnamed) or None):
                 if looked.parsed.record is not None:
-                    unnamed.discard(looked.parsed.record.image.path.removeprefix(root))
+                    unnamed.see(looked.parsed.record.image.path.removeprefix(root))
                 else:
                     unread.update(stem_of(problem.file) for problem in looked.parsed.problems)
                 if looked.key is not None and looked.facts is not None and looked.facts.digest:
@@ -180,9 +184,9 @@ def check_entries(
                     fresh = fresh if len(fresh) < _CACHE_BATCH else []
                 yield _noted_as_negative(looked) if negatives else looked
             # An image whose annotation cannot be read is not one without an annotation.
-            unnamed = {name for name in unnamed if stem_of(name) not in unread}
+            named_by_none = PackedList(name for name in unnamed if stem_of(name) not in unread)
             if negatives:
-                yield from _unannotated(source, sorted(unnamed))
+                yield from _unannotated(source, named_by_none)
     finally:
         if cache:
             cache.put(fresh)

@@ -1,17 +1,19 @@
-"""Counts over a whole dataset: classes, sizes, repeats. Grows by about 200 bytes an image."""
+"""Counts over a whole dataset: classes, sizes, repeats."""
 
 from __future__ import annotations
 
 import heapq
 import random
 import re
+import struct
 import unicodedata
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import Any
 
 from holdfast.data.dataset_reader import Problem
+from holdfast.data.files.packed_list import ByteStore, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.records import Box, Record
 
@@ -21,6 +23,7 @@ CROWDED_FACTOR = 4.0  # times the 95th percentile of boxes an image
 IMBALANCE = 10.0
 MIN_IMAGES = 20  # for "the rest" to mean something
 SAMPLE = 4000
+_REPEATABLE = struct.Struct("<QQH")
 
 
 class DatasetStatistics:
@@ -34,10 +37,10 @@ class DatasetStatistics:
         self.fullest: list[tuple[int, str]] = []
         self.sample: list[tuple[tuple[int, int], Box]] = []
         self._splits: dict[str | None, int] = {}
-        self._names: list[str] = []
-        self._digests = array("Q")
-        self._labels = array("Q")
-        self._split_of = array("H")
+        self._names = PackedWriter[str]()
+        self._repeatable = (
+            ByteStore()
+        )  # of each name: the digests of the image's bytes and of its boxes, the split
         self._random = random.Random(0)
 
     def add(self, record: Record, facts: ImageFacts) -> None:
@@ -53,10 +56,9 @@ class DatasetStatistics:
             _keep(self.largest, (facts.width * facts.height, file, said))
             self._sampled(record, facts.upright_size)
         if facts.digest:
-            self._names.append(file)
-            self._digests.append(int(facts.digest[:16], 16))
-            self._labels.append(_label_digest(record))
-            self._split_of.append(self._splits.setdefault(record.split, len(self._splits)))
+            self._names.add(file)
+            split = self._splits.setdefault(record.split, len(self._splits))
+            self._repeatable.add(_REPEATABLE.pack(int(facts.digest[:16], 16), _label_digest(record), split))
 
     def _sampled(self, record: Record, size: tuple[int, int]) -> None:
         """A fair sample of boxes, of a bounded size (reservoir sampling)."""
@@ -77,28 +79,17 @@ class DatasetStatistics:
     def _repeats(self) -> Iterator[Problem]:
         import numpy as np
 
-        digests = np.array(self._digests, np.uint64)
-        order = np.argsort(digests, kind="stable")
-        ordered = digests[order]
+        table = np.frombuffer(self._repeatable.view(), [("bytes", "<u8"), ("boxes", "<u8"), ("split", "<u2")])
+        names, splits = self._names.finished(), list(self._splits)
+        order = np.argsort(table["bytes"], kind="stable")
+        ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
         first = -1
         for place in again:
             if first < 0 or ordered[first] != ordered[place]:
                 first = int(place) - 1
-            yield self._repeat(int(order[first]), int(order[place]))
-
-    def _repeat(self, one: int, other: int) -> Problem:
-        names = list(self._splits)
-        split, second = names[self._split_of[one]], names[self._split_of[other]]
-        if split != second:
-            detail = f"the same bytes as {self._names[one]}; one is in {split}, the other in {second}"
-            return Problem("split-leak", self._names[other], detail)
-        slug = (
-            "duplicate-image"
-            if self._labels[one] == self._labels[other]
-            else "duplicate-image-different-labels"
-        )
-        return Problem(slug, self._names[other], f"the same bytes as {self._names[one]}")
+            at, other = int(order[first]), int(order[place])
+            yield _repeat(table[at], table[other], names[at], names[other], splits)
 
     # -- classes -------------------------------------------------------------------------------
 
@@ -142,6 +133,14 @@ class DatasetStatistics:
         for count, file in sorted(self.fullest, reverse=True):
             if count > CROWDED_FACTOR * usual:
                 yield Problem("crowded-image", file, f"{count} boxes; 95 of 100 images have {usual} or fewer")
+
+
+def _repeat(one: Any, other: Any, name: str, again: str, splits: list[str | None]) -> Problem:
+    if one["split"] != other["split"]:
+        detail = f"the same bytes as {name}; one is in {splits[one['split']]}, the other in {splits[other['split']]}"
+        return Problem("split-leak", again, detail)
+    slug = "duplicate-image" if one["boxes"] == other["boxes"] else "duplicate-image-different-labels"
+    return Problem(slug, again, f"the same bytes as {name}")
 
 
 def file_of_record(record: Record) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from urllib.parse import unquote
 
 from holdfast.data.files import filesystem
+from holdfast.data.files.name_index import NameIndex, digest_of
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.splits import bare_split, split_in_name, split_in_path
 from holdfast.errors import UnknownFormat
 
@@ -94,7 +98,7 @@ def bare_url(name: str) -> str:
     return unquote(name.split("?", 1)[0])
 
 
-def without_masks(images: list[str]) -> list[str]:
+def without_masks(images: Sequence[str]) -> Sequence[str]:
     """Without the masks of images: files of a folder of masks that are called like an image elsewhere.
 
     YOLO and labelme would take them for images with nothing in them.
@@ -102,31 +106,42 @@ def without_masks(images: list[str]) -> list[str]:
     folders = {folder for folder in set(map(folder_of, images)) if _MASKS.search(f"/{folder}/")}
     if not folders:
         return images
-    masks = [name for name in images if folder_of(name) in folders]
-    stems = {stem_of(name) for name in set(images) - set(masks)}
-    gone = {name for name in masks if stem_of(name) in stems and suffix_of(name) not in (".jpg", ".jpeg")}
-    return [name for name in images if name not in gone]
+    stems = {stem_of(name) for name in images if folder_of(name) not in folders}
+
+    def is_mask(name: str) -> bool:
+        masked = folder_of(name) in folders and suffix_of(name) not in (".jpg", ".jpeg")
+        return masked and stem_of(name) in stems
+
+    return PackedList(name for name in images if not is_mask(name))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileIndex:
     """All files below `root`, relative to it, in a fixed order."""
 
     root: str
-    files: tuple[str, ...]
+    files: Sequence[str]
 
     @classmethod
     def of(cls, root: str) -> FileIndex:
-        return cls(root, tuple(refuse_unrelated(filesystem.walk(root), root)))
+        return cls(root, PackedList(refuse_unrelated(filesystem.walk(root), root)))
 
     def path(self, name: str) -> str:
         return filesystem.join(self.root, name)
 
-    def with_suffix(self, *suffixes: str) -> list[str]:
-        return [name for name in self.files if suffix_of(name) in suffixes]
+    def with_suffix(self, *suffixes: str) -> Sequence[str]:
+        return PackedList(name for name in self.files if suffix_of(name) in suffixes)
 
-    def images(self) -> list[str]:
-        return without_masks([name for name in self.files if is_image(name)])
+    def images(self) -> Sequence[str]:
+        return self._images
+
+    @cached_property
+    def _images(self) -> Sequence[str]:
+        return without_masks(PackedList(name for name in self.files if is_image(name)))
+
+    def without_files(self) -> FileIndex:
+        """Only where it is: what a worker needs of it."""
+        return FileIndex(self.root, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,36 +149,57 @@ class ImageFinder:
     """Finds the image that an annotation names, wherever in the folder it lies."""
 
     root: str
-    images: frozenset[str]
-    by_stem: dict[str, list[str]] = field(repr=False)
+    images: Sequence[str]
+    by_name: NameIndex = field(repr=False)
+    by_stem: NameIndex = field(repr=False)
     taken: frozenset[str] = field(default=frozenset(), repr=False)  # no other name may be taken to mean these
 
     @classmethod
-    def of(cls, root: str, images: Iterable[str]) -> ImageFinder:
-        names = list(images)
-        by_stem: dict[str, list[str]] = {}
-        for name in names:
-            by_stem.setdefault(normalized_name(stem_of(name)), []).append(name)
-        return cls(root, frozenset(names), by_stem)
+    def of(cls, root: str, images: Sequence[str]) -> ImageFinder:
+        by_stem = NameIndex(normalized_name(stem_of(name)) for name in images)
+        return cls(root, images, NameIndex(images), by_stem)
+
+    def place(self, name: str) -> int | None:
+        """Which of the images is called exactly so."""
+        return next((at for at in self.by_name.positions(name) if self.images[at] == name), None)
+
+    def with_stem(self, stem: str) -> list[str]:
+        """The images with this normalized stem."""
+        found = (self.images[at] for at in self.by_stem.positions(stem))
+        return [name for name in found if normalized_name(stem_of(name)) == stem]
 
     def knowing(self, names: Iterable[tuple[str, str]]) -> ImageFinder:
         """Of all the names and the annotations that they stand in: an image that one of them names exactly is not
         what another means, and neither is one that two different names would be taken to mean."""
-        exact: set[str] = set()
-        loose: list[tuple[str, str]] = []
-        for name, near in names:
-            found = self._exactly(name, near)
-            exact.add(found) if found else loose.append((name, near))
+        exact = bytearray(len(self.images))
+        loose = PackedList(self._not_exactly(names, exact))
         if not loose:
             return self
-        meant: dict[str, set[str]] = {}
-        for name, near in dict.fromkeys(loose):
-            if found := self.find(name, near=near):
-                meant.setdefault(found, set()).add(portable(name))
-        twice = {normalized_name(stem_of(found)) for found, meaning in meant.items() if len(meaning) > 1}
-        return replace(
-            self, taken=frozenset(exact & set(meant)) | {n for stem in twice for n in self.by_stem[stem]}
-        )
+        meant = array(
+            "Q", bytes(8 * len(self.images))
+        )  # the digest of the name that was taken to mean an image
+        taken: set[str] = set()
+        for name, near in loose:
+            found = self.find(name, near=near)
+            place = self.place(found) if found else None
+            if found is None or place is None:
+                continue
+            meaning = digest_of(portable(name))
+            if exact[place]:
+                taken.add(found)
+            if meant[place] not in (0, meaning):
+                taken.update(self.with_stem(normalized_name(stem_of(found))))
+            meant[place] = meaning
+        return replace(self, taken=frozenset(taken))
+
+    def _not_exactly(self, names: Iterable[tuple[str, str]], exact: bytearray) -> Iterator[tuple[str, str]]:
+        """Those that no image is called by; images that are, are marked."""
+        for name, near in names:
+            found = self._exactly(name, near)
+            if not found:
+                yield name, near
+            elif (place := self.place(found)) is not None:
+                exact[place] = 1
 
     def find(self, name: str, *, near: str, stem: str | None = None) -> str | None:
         """Path of the image called `name` by the annotation at `near`, relative to the root, or None.
@@ -183,7 +219,7 @@ class ImageFinder:
         for key in dict.fromkeys(filter(None, keys)):
             found = [
                 one
-                for one in self.by_stem.get(normalized_name(key), ())
+                for one in self.with_stem(normalized_name(key))
                 if one not in self.taken and not _of_another_split(one, near)
             ]
             if found:
@@ -194,10 +230,12 @@ class ImageFinder:
         wanted, folder = portable(name), folder_of(near)
         if wanted:
             above = folder_of(folder)
-            for place in (folder, "", f"{folder}/images", f"{above}/images", f"{above}/JPEGImages"):
-                for candidate in (f"{place}/{wanted}".lstrip("/"), f"{place}/{name}".lstrip("/")):
-                    if candidate in self.images:  # as it is written, too: a backslash may be part of a name
-                        return candidate
+            places = (folder, "", f"{folder}/images", f"{above}/images", f"{above}/JPEGImages")
+            # As it is written, too: a backslash may be part of a name.
+            tried = (f"{place}/{text}".lstrip("/") for place in places for text in (wanted, name))
+            for candidate in dict.fromkeys(tried):
+                if self.place(candidate) is not None:
+                    return candidate
         return self._outside(name, folder) if name.startswith(("/", "..")) else None
 
     def _outside(self, name: str, folder: str) -> str | None:
@@ -208,17 +246,17 @@ class ImageFinder:
         if not os.path.isfile(place):
             return None
         inside = os.path.relpath(place, self.root or ".").replace(os.sep, "/")
-        return inside if inside in self.images else os.path.abspath(place)
+        return inside if self.place(inside) is not None else os.path.abspath(place)
 
     def alternatives(self, name: str, found: str | None, near: str) -> list[str]:
         """Other images that the name fits just as well as the one that was found."""
-        same = self.by_stem.get(normalized_name(stem_of(found)), []) if found else []
+        same = self.with_stem(normalized_name(stem_of(found))) if found else []
         if len(same) < 2 or found is None or found in (portable(name), f"{folder_of(near)}/{portable(name)}"):
             return []
         wanted, rank = portable(name), _likeness(found, portable(name), near)[:3]
         return [other for other in same if other != found and _likeness(other, wanted, near)[:3] == rank]
 
-    def own(self, found: str | None, key: str, stems: frozenset[str]) -> str | None:
+    def own(self, found: str | None, key: str, stems: Container[str]) -> str | None:
         """The image called like the annotation at `key`, where the one that it names is another annotation's.
 
         Whoever copies an annotation and changes the boxes leaves the first image's name in all of them.

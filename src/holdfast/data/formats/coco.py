@@ -5,48 +5,53 @@ from __future__ import annotations
 import json
 import os
 import re
-from array import array
-from collections.abc import Iterable, Iterator
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
 from holdfast.data.files import filesystem, text_encoding
 from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name, folder_of
 from holdfast.data.files.json_stream import BadJson, top_level
+from holdfast.data.files.packed_list import TOGETHER, ByteStore, PackedList, PackedWriter
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.formats.coco_masks import box_of
 from holdfast.data.records import Box, ImageRef, Record
+from holdfast.data.tables.coco_join import ANNOTATION, NONE, ODD_OWNER, ImageIds, Joined, other_id_type
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 _OTHER_TASKS = re.compile(r"(person_keypoints|captions|stuff|panoptic|image_info)", re.IGNORECASE)
 
-_NONE = -(2**63)  # in the integer columns, for an id that is absent or does not fit
+_ANNOTATION, _ID = struct.Struct(ANNOTATION), struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True)
+class CocoImage:
+    """What a file says of one image; the annotations as they are packed."""
+
+    id: str
+    name: str
+    width: int | None
+    height: int | None
+    lost: int = 0  # annotations that cannot be read
+    annotations: bytes = b""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CocoImage, (self.id, self.name, self.width, self.height, self.lost, self.annotations)
 
 
 @dataclass(slots=True)
 class CocoFile:
-    """One file, compact: about 70 bytes a box and 300 an image."""
-
     name: str
     split: str | None
-    images: list[tuple[str, str, int | None, int | None]]
+    images: Sequence[CocoImage]
     categories: dict[Any, str]
     problems: tuple[Problem, ...]
-    boxes: array[float]  # x, y, w, h, area of each annotation
-    owners: array[int]  # image position, category slot, annotation id, flags (1 crowd, 2 difficult)
     slots: list[Any]  # category ids by slot
-    starts: array[int]  # of image i's annotations, in the sorted order
-    order: array[int]
-    lost: dict[int, int]  # image position to its annotations that cannot be read
-
-    def annotations(self, image: int) -> Iterator[tuple[Any, int, int | None, tuple[float, ...]]]:
-        for place in range(self.starts[image], self.starts[image + 1]):
-            at = self.order[place]
-            _, slot, identity, flags = self.owners[4 * at : 4 * at + 4]
-            values = tuple(self.boxes[5 * at : 5 * at + 5])
-            yield self.slots[slot], flags, None if identity == _NONE else identity, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +65,14 @@ class CocoSource:
     relative: bool = False
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
+    def folder_images(self) -> Sequence[str]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
+        return self.finder.images if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for number_of, file in enumerate(self.files):
-            for position in range(len(file.images)):
-                yield SourceEntry(file.name, file.split, position, number_of)
+            for position, image in enumerate(file.images):
+                yield SourceEntry(file.name, file.split, position, number_of, content=image)
 
     def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())  # a negative is listed under "images" and has no annotation
@@ -83,25 +88,28 @@ class CocoSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted + tuple(problem for file in self.files for problem in file.problems)
 
+    def for_workers(self) -> CocoSource:
+        files = tuple(replace(file, images=(), problems=()) for file in self.files)
+        return replace(self, listing=self.listing.without_files(), files=files, noted=())
+
     def parse(self, entry: SourceEntry) -> ParsedEntry:
-        file = self.files[entry.offset]
-        identity, name, width, height = file.images[entry.position]
-        found = self.finder.find(name, near=entry.key)
-        path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
+        file, listed = self.files[entry.offset], entry.content
+        found = self.finder.find(listed.name, near=entry.key)
+        path = self.listing.path(found) if found else self.finder.expected(listed.name, entry.key)
         source = self.listing.path(entry.key)
-        annotations = list(file.annotations(entry.position))
+        annotations = [(file.slots[one[7]], *one) for one in _ANNOTATION.iter_unpack(listed.annotations)]
         boxes = tuple(
             Box(
-                x, y, x + w, y + h, file.categories[category],
-                crowd=bool(flags & 1), difficult=bool(flags & 2), id=annotation, area=None if area != area else area,
+                x, y, x + w, y + h, file.categories[category], crowd=bool(flags & 1), difficult=bool(flags & 2),
+                id=None if identity == NONE else identity, area=None if area != area else area,
             )
-            for category, flags, annotation, (x, y, w, h, area) in annotations
+            for category, x, y, w, h, area, _, identity, _, flags in annotations
             if category in file.categories
         )  # fmt: skip
-        image = ImageRef(path, width=width, height=height)
-        unsure = ambiguous_image(self.finder, name, found, entry.key, source)
-        lost = file.lost.get(entry.position, 0) + len(annotations) - len(boxes)
-        record = Record(identity, display_name(name, found), image, boxes, entry.split, source)
+        image = ImageRef(path, width=listed.width, height=listed.height)
+        unsure = ambiguous_image(self.finder, listed.name, found, entry.key, source)
+        lost = listed.lost + len(annotations) - len(boxes)
+        record = Record(listed.id, display_name(listed.name, found), image, boxes, entry.split, source)
         return ParsedEntry(record, unsure, lost)
 
 
@@ -189,7 +197,7 @@ def open_source(listing: FileIndex, names: list[str], path: str) -> CocoSource:
     if len(files) > 1:
         files, repeated = _without_repeats(files, listing, finder)
         noted += repeated
-    finder = finder.knowing((name, file.name) for file in files for _, name, _, _ in file.images)
+    finder = finder.knowing((image.name, file.name) for file in files for image in file.images)
     return CocoSource(path, listing, finder, tuple(files), noted)
 
 
@@ -201,7 +209,10 @@ def _without_repeats(
     noted: list[Problem] = []
     by_size = sorted(files, key=lambda file: ("instances" not in file.name, -len(file.images)))
     for file in by_size:
-        mine = {finder.find(name, near=file.name) or name for _, name, _, _ in file.images}
+        alone = sum(other.split == file.split for other in files) == 1
+        mine = {
+            finder.find(image.name, near=file.name) or image.name for image in (() if alone else file.images)
+        }
         same = [(other, len(mine & theirs)) for other, theirs in kept if other.split == file.split]
         first, shared = max(same, key=lambda pair: pair[1], default=(None, 0))
         if first is not None and mine and 2 * shared > len(mine):
@@ -236,14 +247,16 @@ class _Reading:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.images: list[tuple[str, str, int | None, int | None]] = []
+        self.images = PackedWriter[CocoImage]()
+        self.image_ids = ByteStore()  # 8 bytes of each image
+        self.odd_ids: dict[
+            Any, tuple[int, str]
+        ] = {}  # position and name of images whose ids are texts, mostly
         self.categories: dict[Any, str] = {}
-        self.positions: dict[Any, int] = {}
         self.slot_of: dict[Any, int] = {}
-        self.owner_ids: dict[Any, int] = {}
+        self.odd_owners: dict[Any, int] = {}
         self.problems = ProblemList(path)
-        self.boxes = array("d")
-        self.owners = array("q")
+        self.annotations = ByteStore()
         self.seen: set[str] = set()
         self.split: str | None = None
         self.lost: dict[Any, int] = {}  # by image id
@@ -270,17 +283,16 @@ class _Reading:
             self.problems.add(
                 "unreadable-annotation", f"an image without id or file_name: {str(element)[:80]}"
             )
-        elif identity in self.positions:
-            if self.images[self.positions[identity]][1] == name:
-                return  # listed twice, and the same both times
-            self.problems.add("duplicate-id", f"image id {identity} occurs twice: {name[:80]}")
+        elif identity in self.odd_ids:
+            self._twice(str(identity), self.odd_ids[identity][1], name)
         else:
-            self.positions[identity] = len(self.images)
+            if not _fits(identity):
+                self.odd_ids[identity] = len(self.images), name
+            self.image_ids.add(_ID.pack(identity if _fits(identity) else NONE))
             original = element.get("source_id")  # our writer's, for ids that are not numbers
             shown = original if isinstance(original, str) and original else str(identity)
-            self.images.append(
-                (shown, name, parse_size(element.get("width")), parse_size(element.get("height")))
-            )
+            size = parse_size(element.get("width")), parse_size(element.get("height"))
+            self.images.add(CocoImage(shown, name, *size))
 
     def _category(self, element: dict[str, Any]) -> None:
         identity, name = _id(element.get("id")), element.get("name")
@@ -310,12 +322,13 @@ class _Reading:
             self._lose(owner)
             return
         area = parse_number(element.get("area"))
-        self.boxes.extend((*corners, float("nan") if area is None else area))
-        place = self.owner_ids.setdefault(owner, len(self.owner_ids))
         slot = self.slot_of.setdefault(category, len(self.slot_of))
-        kept = identity if isinstance(identity, int) and abs(identity) < 2**63 else _NONE
         flags = int(parse_flag(element.get("iscrowd"))) + 2 * int(parse_flag(element.get("difficult")))
-        self.owners.extend((place, slot, kept, flags))
+        if not _fits(owner):
+            owner, flags = self.odd_owners.setdefault(owner, len(self.odd_owners)), flags + ODD_OWNER
+        kept = identity if _fits(identity) else NONE
+        area = float("nan") if area is None else area
+        self.annotations.add(_ANNOTATION.pack(*corners, area, owner, kept, slot, flags))
 
     def _lose(self, owner: Any) -> None:
         if isinstance(owner, int | str):
@@ -327,57 +340,70 @@ class _Reading:
         if self.seen < {"images", "annotations"} and not self.images:
             missing = ", ".join(sorted({"images", "annotations"} - self.seen))
             raise UnreadableAnnotation(f"this is not a COCO dataset: it has no {missing}", where=self.path)
-        positions = np.full(len(self.owner_ids) + 1, -1, np.int64)
-        for owner, place in self.owner_ids.items():
-            positions[place] = self._position(owner)
+        images, ids = self.images.finished(), np.frombuffer(self.image_ids.view(), "<i8")
+        odd = {identity: place for identity, (place, _) in self.odd_ids.items()}
+        index = ImageIds(ids, odd)
+        if repeated := index.repeated():
+            for first, again in repeated:
+                self._twice(str(ids[again]), images[first].name, images[again].name)
+            gone = np.array([again for _, again in repeated])
+            without = frozenset(gone.tolist())
+            images = PackedList(image for at, image in enumerate(images) if at not in without)
+            odd = {identity: place - int((gone < place).sum()) for identity, place in odd.items()}
+            index = ImageIds(np.delete(ids, gone), odd)
         self._same_categories()
-        table = np.array(self.owners, np.int64).reshape(-1, 4)
-        of_image = positions[table[:, 0]]
-        self._strangers(of_image, table)
-        order = np.argsort(of_image, kind="stable")
-        starts = np.searchsorted(of_image[order], np.arange(len(self.images) + 1))
+        joined = Joined(self.annotations.view(), index, list(self.odd_owners), len(images))
+        self._strangers(joined)
+        lost = Counter[int]()
+        for owner, count in self.lost.items():
+            lost[index.one(owner)] += count
+        whole = PackedList(self._with_annotations(images, joined, lost))
         return CocoFile(
-            name, self.split or split, self.images, self.categories, self.problems.problems(), self.boxes, self.owners,
-            list(self.slot_of), array("q", starts.tolist()), array("q", order.tolist()),
-            {self._position(owner): count for owner, count in self.lost.items()},
-        )  # fmt: skip
+            name, self.split or split, whole, self.categories, self.problems.problems(), list(self.slot_of)
+        )
 
-    def _position(self, owner: Any) -> int:
-        return self.positions.get(owner, self.positions.get(_other_id_type(owner), -1))
+    def _twice(self, identity: str, first: str, again: str) -> None:
+        if first != again:  # else it is listed twice, and the same both times
+            self.problems.add("duplicate-id", f"image id {identity} occurs twice: {again[:80]}")
+
+    def _with_annotations(
+        self, images: Sequence[CocoImage], joined: Joined, lost: Counter[int]
+    ) -> Iterator[CocoImage]:
+        remaining = enumerate(images)
+        while part := list(islice(remaining, TOGETHER)):
+            start = part[0][0]
+            packed = joined.of_images(start, start + len(part))
+            for (at, image), own in zip(part, packed, strict=True):
+                yield replace(image, lost=lost[at], annotations=own)
 
     def _same_categories(self) -> None:
         """An id that is 1 in one place of the file and "1" in another is one id."""
         for category in self.slot_of:
-            if category not in self.categories and _other_id_type(category) in self.categories:
-                self.categories[category] = self.categories[_other_id_type(category)]
+            if category not in self.categories and other_id_type(category) in self.categories:
+                self.categories[category] = self.categories[other_id_type(category)]
 
-    def _strangers(self, of_image: Any, table: Any) -> None:
+    def _strangers(self, joined: Joined) -> None:
         """Annotations of images and categories that the file does not list."""
-        owners = list(self.owner_ids)
-        for at in (of_image < 0).nonzero()[0]:
-            owner = owners[table[at, 0]]
-            self.problems.add(
-                "annotation-without-image", f"annotation {table[at, 2]}: no image has id {owner!r}"
-            )
-        slots = list(self.slot_of)
-        unknown = [slot for slot, category in enumerate(slots) if category not in self.categories]
-        for slot in unknown:
-            count = int((table[:, 1] == slot).sum())
-            for _ in range(count):
+        owners = list(self.odd_owners)
+        for identity, owner, odd in joined.strangers():
+            shown = owners[owner] if odd else owner
+            self.problems.add("annotation-without-image", f"annotation {identity}: no image has id {shown!r}")
+        for slot, category in enumerate(self.slot_of):
+            if category in self.categories:
+                continue
+            for _ in range(joined.with_slot(slot)):
                 among = "among the categories" if self.categories else 'named: the file has no "categories"'
-                self.problems.add("unknown-class", f"category_id {slots[slot]!r} is not {among}")
+                self.problems.add("unknown-class", f"category_id {category!r} is not {among}")
+
+
+def _fits(identity: Any) -> bool:
+    """Into a column of 64 bits."""
+    return isinstance(identity, int) and abs(identity) < 2**63
 
 
 def _id(value: Any) -> Any:
     """An id as pandas writes it, 7.0, is 7."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _other_id_type(identity: Any) -> Any:
-    """The id in the other type that it may have been written in: 7 for "7", "7" for 7."""
-    if isinstance(identity, str):
-        return int(identity) if identity.isascii() and identity.isdigit() and len(identity) < 19 else None
-    return str(identity)
 
 
 def _box(element: dict[str, Any]) -> tuple[float, float, float, float] | None:

@@ -9,7 +9,7 @@ import csv
 import io
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
@@ -35,7 +35,7 @@ from holdfast.data.tables.csv_columns import (
     is_open_images,
     unquoted,
 )
-from holdfast.data.tables.csv_file import CsvFile, with_inferred_units
+from holdfast.data.tables.csv_file import CsvFile, CsvImage, with_inferred_units
 from holdfast.data.tables.csv_lists import is_list, parse_boxes
 from holdfast.data.tables.csv_units import are_fractions, are_percent, count_from_one
 from holdfast.errors import HoldfastError, UnreadableAnnotation
@@ -57,14 +57,14 @@ class CsvSource:
         return any(file.fractions for file in self.files)
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
+    def folder_images(self) -> Sequence[str]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
+        return self.finder.images if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for number_of, file in enumerate(self.files):
-            for position, (_, split, _, _) in enumerate(file.images):
-                yield SourceEntry(file.name, split, position, number_of)
+            for position, image in enumerate(file.listed()):
+                yield SourceEntry(file.name, image.split, position, number_of, content=image)
 
     def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())
@@ -75,9 +75,13 @@ class CsvSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted + tuple(problem for file in self.files for problem in file.problems)
 
+    def for_workers(self) -> CsvSource:
+        files = tuple(file.without_rows() for file in self.files)
+        return replace(self, listing=self.listing.without_files(), files=files, noted=())
+
     def parse(self, entry: SourceEntry) -> ParsedEntry:
-        file = self.files[entry.offset]
-        name, _, width, height = file.images[entry.position]
+        file, listed = self.files[entry.offset], entry.content
+        name, width, height = listed.name, listed.width, listed.height
         found = self.finder.find(name, near=entry.key)
         path = self.listing.path(found) if found else self.finder.expected(name, entry.key)
         extent = (1, 1)
@@ -87,7 +91,7 @@ class CsvSource:
                 said = f"{name}: the boxes are fractions, and the image that they are of is not there"
                 return ParsedEntry(None, (Problem("missing-image", path, said),))
             extent = real
-        boxes = tuple(self._boxes(file, entry.position, extent))
+        boxes = tuple(self._boxes(file, listed, extent))
         image = ImageRef(path, width=width, height=height)
         shown = display_name(name, found)
         identity = without_suffix(portable(shown)) if is_image(shown) else portable(shown)
@@ -95,13 +99,10 @@ class CsvSource:
         frame = "upright" if file.fractions else ""
         record = Record(identity or name, portable(shown), image, boxes, entry.split, file_path, frame)
         unsure = ambiguous_image(self.finder, name, found, entry.key, file_path)
-        return ParsedEntry(record, unsure, file.lost.get(entry.position, 0))
+        return ParsedEntry(record, unsure, listed.lost)
 
-    def _boxes(self, file: CsvFile, image: int, extent: tuple[int, int]) -> Iterator[Box]:
-        for place in range(file.starts[image], file.starts[image + 1]):
-            at = file.order[place]
-            _, label, crowd = file.owners[3 * at : 3 * at + 3]
-            x1, y1, x2, y2 = file.boxes[4 * at : 4 * at + 4]
+    def _boxes(self, file: CsvFile, image: CsvImage, extent: tuple[int, int]) -> Iterator[Box]:
+        for x1, y1, x2, y2, label, crowd in image.rows:
             if file.fractions:
                 x1, y1, x2, y2 = (
                     snap(value * side, side * 1e-6)
@@ -122,7 +123,7 @@ def open_folder(listing: FileIndex) -> CsvSource | None:
     return open_source(listing, names, listing.root) if names else None
 
 
-def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
+def open_source(listing: FileIndex, names: Sequence[str], path: str) -> CsvSource:
     finder = ImageFinder.of(listing.root, listing.images())
     files: list[CsvFile] = []
     noted: list[Problem] = []

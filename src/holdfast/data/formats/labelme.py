@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry, ambiguous_image, wrong_image
 from holdfast.data.files import filesystem, text_encoding
 from holdfast.data.files.file_index import FileIndex, ImageFinder, portable, stem_of, without_suffix
+from holdfast.data.files.name_index import NameIndex
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_path
 from holdfast.data.records import Box, ImageRef, Record
@@ -28,16 +30,16 @@ class LabelmeSource:
     path: str
     listing: FileIndex
     finder: ImageFinder
-    files: tuple[str, ...]
+    files: Sequence[str]
     splits: dict[str, str]
     format: str = "labelme"
     relative: bool = False
-    stems: frozenset[str] = field(default=frozenset(), repr=False)  # of the JSON files
+    stems: NameIndex = field(default_factory=NameIndex, repr=False)  # of the JSON files
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
+    def folder_images(self) -> Sequence[str]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
+        return self.finder.images if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for name in self.files:
@@ -56,9 +58,12 @@ class LabelmeSource:
     def problems(self) -> tuple[Problem, ...]:
         return ()
 
+    def for_workers(self) -> LabelmeSource:
+        return replace(self, listing=self.listing.without_files(), files=(), splits={})
+
     def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.listing.path(entry.key)
-        if entry.key in self.finder.images:
+        if self.finder.place(entry.key) is not None:
             name = entry.key.rsplit("/", 1)[-1]
             return ParsedEntry(Record(without_suffix(name), name, ImageRef(file), (), entry.split))
         try:
@@ -171,8 +176,8 @@ def open_source(listing: FileIndex) -> LabelmeSource | None:
     )
     finder = ImageFinder.of(listing.root, images)
     splits = _splits(listing, sorted(others - set(files)))
-    stems = frozenset(map(stem_of, files))
-    return LabelmeSource(listing.root, listing, finder, tuple(sorted(files)), splits, stems=stems)
+    stems = NameIndex(map(stem_of, files))
+    return LabelmeSource(listing.root, listing, finder, PackedList(sorted(files)), splits, stems=stems)
 
 
 def _is_json(path: str) -> bool:

@@ -6,13 +6,14 @@ A format reads its files into `ListedImage`s; what all of them share is here: sp
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
 from holdfast.data.files import filesystem, text_encoding
 from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name, portable, without_suffix
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import snap
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.images.image_file import upright_size
@@ -41,7 +42,7 @@ class ListedImage:
 @dataclass(frozen=True, slots=True)
 class ListedFile:
     name: str  # relative to the listing's root
-    images: tuple[ListedImage, ...]
+    images: Sequence[ListedImage]
     problems: tuple[Problem, ...] = ()
     ids: dict[str, int] = field(default_factory=dict)  # classes that are declared with an id
 
@@ -60,15 +61,15 @@ class ListedSource:
         return any(image.fractions for file in self.files for image in file.images[:1])
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
+    def folder_images(self) -> Sequence[str]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
+        return self.finder.images if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for number_of, file in enumerate(self.files):
             own = split_in_name(file.name) or split_in_path(file.name)
             for position, image in enumerate(file.images):
-                yield SourceEntry(file.name, image.split or own, position, number_of)
+                yield SourceEntry(file.name, image.split or own, position, number_of, content=image)
 
     def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         return iter(())
@@ -79,8 +80,12 @@ class ListedSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted + tuple(problem for file in self.files for problem in file.problems)
 
+    def for_workers(self) -> ListedSource:
+        files = tuple(replace(file, images=tuple(file.images[:1]), problems=()) for file in self.files)
+        return replace(self, listing=self.listing.without_files(), files=files, noted=())
+
     def parse(self, entry: SourceEntry) -> ParsedEntry:
-        image = self.files[entry.offset].images[entry.position]
+        image = entry.content
         source = self.listing.path(entry.key)
         found = next(filter(None, (self.finder.find(name, near=entry.key) for name in image.names)), None)
         name = image.names[0]
@@ -111,7 +116,7 @@ def _in_pixels(box: Box, width: float, height: float) -> Box:
 def open_listed(
     format: str,
     listing: FileIndex,
-    names: list[str],
+    names: Sequence[str],
     read: Callable[[FileIndex, str], ListedFile],
     path: str | None = None,
 ) -> ListedSource | None:
@@ -120,7 +125,8 @@ def open_listed(
     broken: list[UnreadableAnnotation] = []
     for name in names:
         try:
-            files.append(read(listing, name))
+            file = read(listing, name)
+            files.append(replace(file, images=PackedList(file.images)))
         except UnreadableAnnotation as error:
             broken.append(error)
     if broken and not files:

@@ -6,7 +6,7 @@ corners is written nowhere; the images tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,7 +50,7 @@ def open_folder(listing: FileIndex) -> ListedSource | None:
     return open_source(listing, names, listing.root) if names else None
 
 
-def open_source(listing: FileIndex, names: list[str], path: str) -> ListedSource | None:
+def open_source(listing: FileIndex, names: Sequence[str], path: str) -> ListedSource | None:
     return open_listed("parquet", listing, names, read_file, path)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
@@ -42,7 +42,7 @@ class TfrecordSource:
     format: str = "tfrecord"
     relative: bool = True
     beside: ImagesBeside | None = None  # the images, where the records do not hold them
-    folder_images: tuple[str, ...] = ()
+    folder_images: Sequence[str] = ()
 
     def entries(self) -> Iterator[SourceEntry]:
         for shard in self.shards:
@@ -61,6 +61,9 @@ class TfrecordSource:
 
     def problems(self) -> tuple[Problem, ...]:
         return self.noted
+
+    def for_workers(self) -> TfrecordSource:
+        return self
 
     def parse(self, entry: SourceEntry) -> ParsedEntry:
         shard = filesystem.join(self.root, entry.key)

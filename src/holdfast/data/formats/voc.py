@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry, ambiguous_image, wrong_image
@@ -23,6 +23,8 @@ from holdfast.data.files.file_index import (
     stem_of,
     without_suffix,
 )
+from holdfast.data.files.name_index import NameIndex
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_path
 from holdfast.data.formats import label_map
@@ -40,19 +42,19 @@ class VocSource:
     path: str
     listing: FileIndex
     finder: ImageFinder
-    files: tuple[str, ...]
+    files: Sequence[str]
     splits: dict[str, str]
     ids: dict[str, int]
     zero_based: bool
     format: str = "voc"
     relative: bool = False
     noted: tuple[Problem, ...] = field(default=())
-    stems: frozenset[str] = field(default=frozenset(), repr=False)  # of the XML files
+    stems: NameIndex = field(default_factory=NameIndex, repr=False)  # of the XML files
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
+    def folder_images(self) -> Sequence[str]:
         # A file that was given by name says nothing about the images around it.
-        return tuple(sorted(self.finder.images)) if self.path == self.listing.root else ()
+        return self.finder.images if self.path == self.listing.root else ()
 
     def entries(self) -> Iterator[SourceEntry]:
         # One set of lists is for all files, wherever they are; of several, each is for its own devkit.
@@ -71,6 +73,9 @@ class VocSource:
 
     def problems(self) -> tuple[Problem, ...]:
         return self.noted
+
+    def for_workers(self) -> VocSource:
+        return replace(self, listing=self.listing.without_files(), files=(), splits={}, noted=())
 
     def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.listing.path(entry.key)
@@ -151,28 +156,33 @@ def open_source(listing: FileIndex, ids: dict[str, int]) -> VocSource | None:
         path=listing.root,
         listing=listing,
         finder=ImageFinder.of(listing.root, listing.images()),
-        files=tuple(files),
+        files=files,
         splits=splits,
         ids=ids,
         zero_based=_counts_from_zero(listing, files),
         noted=tuple(noted),
-        stems=frozenset(map(stem_of, files)),
+        stems=NameIndex(map(stem_of, files)),
     )
 
 
-def _voc_files(listing: FileIndex) -> list[str]:
+def _voc_files(listing: FileIndex) -> Sequence[str]:
     """The XML files of every folder in which one of the first few is VOC; damaged ones among them count."""
-    by_folder: dict[str, list[str]] = {}
-    images = set(map(stem_of, listing.images()))
-    for name in listing.with_suffix(".xml"):
-        by_folder.setdefault(folder_of(name), []).append(name)
-    return [
+    names = listing.with_suffix(".xml")
+    if not names:
+        return names
+    first: dict[str, list[str]] = {}
+    for name in names:
+        few = first.setdefault(folder_of(name), [])
+        few += [name] if len(few) < 5 else []
+    voc = {
+        folder for folder, few in first.items() if any(_looks_like_voc(listing.path(name)) for name in few)
+    }
+    images = NameIndex(map(stem_of, listing.images()))
+    return PackedList(
         name
-        for names in by_folder.values()
-        if any(_looks_like_voc(listing.path(name)) for name in names[:5])
         for name in names
-        if stem_of(name) in images or not _is_other_xml(listing.path(name))
-    ]
+        if folder_of(name) in voc and (stem_of(name) in images or not _is_other_xml(listing.path(name)))
+    )
 
 
 def _looks_like_voc(path: str) -> bool:
@@ -200,7 +210,7 @@ def _is_other_xml(path: str) -> bool:
     return False
 
 
-def _counts_from_zero(listing: FileIndex, files: list[str]) -> bool:
+def _counts_from_zero(listing: FileIndex, files: Sequence[str]) -> bool:
     for name in files:
         try:
             if _ZERO_CORNER.search(filesystem.read_bytes(listing.path(name), 0, LARGEST_XML_BYTES)):
@@ -210,7 +220,7 @@ def _counts_from_zero(listing: FileIndex, files: list[str]) -> bool:
     return False
 
 
-def _image_sets(listing: FileIndex, files: list[str], noted: list[Problem]) -> dict[str, str]:
+def _image_sets(listing: FileIndex, files: Sequence[str], noted: list[Problem]) -> dict[str, str]:
     """Image to split, by the devkit and the name: VOC2007 and VOC2012 beside one another have lists of their own."""
     devkits: dict[str, dict[str, str]] = {}
     for name in listing.with_suffix(".txt"):
@@ -218,6 +228,8 @@ def _image_sets(listing: FileIndex, files: list[str], noted: list[Problem]) -> d
         if main:
             devkits.setdefault(devkit.lstrip("/"), {})[stem_of(name)] = name
     splits: dict[str, str] = {}
+    if not devkits:
+        return splits
     there = {known for name in (*files, *listing.images()) for known in (record_id(name), stem_of(name))}
     for devkit, names in devkits.items():
         for split, name in _splits_among(names):

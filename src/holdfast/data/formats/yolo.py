@@ -9,46 +9,43 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
 from holdfast.data.files import filesystem, text_encoding
-from holdfast.data.files.file_index import (
-    FileIndex,
-    is_image,
-    normalized_name,
-    same_ending,
-    stem_of,
-    without_suffix,
-)
+from holdfast.data.files.file_index import FileIndex, without_suffix
+from holdfast.data.files.name_index import NameIndex
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import parse_integer, parse_number, snap
-from holdfast.data.files.splits import TRAINING_NAMES, VALIDATION_NAMES, bare_split, split_in_path
+from holdfast.data.files.splits import split_in_path
+from holdfast.data.files.unseen_names import UnseenNames
+from holdfast.data.files.yolo_pairs import LARGEST_TXT_BYTES, SplitImage, labels_of, selected_images
 from holdfast.data.formats.yolo_line import has_score, read_line
 from holdfast.data.images.image_file import upright_size
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
-LARGEST_TXT_BYTES = 32 << 20
 SIDECAR = "holdfast.json"
 _NAMES_FILES = (
     "classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt", "_darknet.labels",
 )  # fmt: skip
-#: Folders that hold images or their texts, and that a path of the one has where the other's has another.
-STANDARD_FOLDERS = frozenset(("images", "image", "imgs", "img", "jpegimages", "pictures", "labels", "label"))
-SPLIT_KEYS = (*TRAINING_NAMES, *VALIDATION_NAMES)
-_NOT_SPLITS = frozenset(("path", "names", "nc", "download", "roboflow", "kpt_shape", "flip_idx"))
 #: A number can be read in one way only: with `\d+\.?\d*` a line of twenty numbers and a word takes hours.
 _LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+(\.\d*)?|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
+
+
+#: The image, its split, and its text file.
+YoloImage = tuple[str, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class YoloSource:
     path: str
     listing: FileIndex
-    images: dict[str, str | None]  # image to split
-    labels: dict[str, str]  # image to its text file
+    images: Sequence[YoloImage]
+    by_name: NameIndex
     names: dict[int, str]
     noted: tuple[Problem, ...]
     sidecar: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -57,17 +54,20 @@ class YoloSource:
     relative: bool = True
 
     @property
-    def folder_images(self) -> tuple[str, ...]:
-        return tuple(self.images)
+    def folder_images(self) -> Sequence[str]:
+        return PackedList(name for name, _, _ in self.images)
 
     def entries(self) -> Iterator[SourceEntry]:
-        for name in self.images:
-            if name in self.labels:
-                yield SourceEntry(name, self.images[name])
+        return (self._entry(image) for image in self.images if image[2] is not None)
 
     def negatives(self, images: Iterable[str]) -> Iterator[SourceEntry]:
         for name in images:
-            yield SourceEntry(name, self.images.get(name))
+            found = (self.images[at] for at in self.by_name.positions(name))
+            yield self._entry(next((image for image in found if image[0] == name), (name, None, None)))
+
+    def _entry(self, image: YoloImage) -> SourceEntry:
+        name, split, label = image
+        return SourceEntry(name, split, content=(label, self._notes(name)))
 
     def class_ids(self) -> dict[str, int]:
         kept = self.sidecar.get("class_ids")
@@ -77,14 +77,17 @@ class YoloSource:
     def problems(self) -> tuple[Problem, ...]:
         return self.noted
 
+    def for_workers(self) -> YoloSource:
+        listing = self.listing.without_files()
+        return replace(self, listing=listing, images=(), by_name=NameIndex(), noted=(), sidecar={})
+
     def parse(self, entry: SourceEntry) -> ParsedEntry:
         path = self.listing.path(entry.key)
-        notes = self._notes(entry.key)
+        label, notes = entry.content
         identity = str(notes.get("id") or _without_images(without_suffix(entry.key)))
         name = str(notes.get("file_name") or _without_images(entry.key))
         kept = notes.get("split", entry.split)
         split = kept if isinstance(kept, str) else None
-        label = self.labels.get(entry.key)
         if label is None:
             return ParsedEntry(Record(identity, name, ImageRef(path), (), split))
         file = self.listing.path(label)
@@ -158,21 +161,26 @@ def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
     yaml_path = listing.path(yaml_name) if yaml_name else None
     settings = read_yaml(yaml_path) if yaml_path else {}
     texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
-    everything = images = {name: split_in_path(name) for name in listing.images()}
+    if not yaml_name and len(texts) < 50 and not any(_is_yolo(listing.path(name)) for name in texts):
+        return None
+    everything = listing.images()
+    images: Sequence[SplitImage] = PackedList((name, split_in_path(name)) for name in everything)
     noted: list[Problem] = _broken_yamls(listing) if not yaml_name else []
     if yaml_name:
-        images = _selected_images(listing, settings, yaml_name, images, noted)
-    labels = _labels(images, texts)
-    if not yaml_name and not any(_is_yolo(listing.path(name)) for name in list(labels.values())[:50]):
+        images = selected_images(listing, settings, yaml_name, everything, noted) or images
+    labels = labels_of((name for name, _ in images), texts)
+    found = (label for label in labels if label is not None)
+    if not yaml_name and not any(_is_yolo(listing.path(name)) for name in islice(found, 50)):
         return None
-    if yaml_name and not labels and texts:
+    if yaml_name and all(label is None for label in labels) and texts:
         said = f"{len(texts)} text files, and none belongs to an image as YOLO's do, such as {texts[0]}"
         noted.append(Problem("unreadable-annotation", listing.path(texts[0]), said))
-    used = {
-        *labels.values(),
-        *_labels(everything, texts).values(),
-    }  # also of images that the YAML does not name
-    lonely = [name for name in texts if name not in used and _is_yolo(listing.path(name))]
+    unused = UnseenNames(texts)
+    # Also of images that the YAML does not name.
+    for label in chain(labels, labels_of(everything, texts) if len(everything) > len(images) else ()):
+        if label is not None:
+            unused.see(label)
+    lonely = [name for name in unused if _is_yolo(listing.path(name))]
     noted += [
         Problem("annotation-without-image", listing.path(name), "no image has this name") for name in lonely
     ]
@@ -181,9 +189,10 @@ def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
         names_above, shape = _names_above(listing)
         names = names or names_above
     noted += _name_problems(names, settings, yaml_path or listing.root)
+    rows = PackedList((*image, label) for image, label in zip(images, labels, strict=True))
     return YoloSource(
-        yaml_path or listing.root, listing, images, labels, names, tuple(noted), _sidecar(listing),
-        _numbers_after_box(shape),
+        yaml_path or listing.root, listing, rows, NameIndex(name for name, _ in images), names, tuple(noted),
+        _sidecar(listing), _numbers_after_box(shape),
     )  # fmt: skip
 
 
@@ -249,129 +258,6 @@ def looks_like_yolo_yaml(path: str) -> bool:
     except HoldfastError:
         return False
     return any(key in document for key in ("train", "val", "test", "path", "nc"))
-
-
-def _selected_images(
-    listing: FileIndex,
-    settings: dict[str, Any],
-    yaml_name: str,
-    images: dict[str, str | None],
-    noted: list[Problem],
-) -> dict[str, str | None]:
-    """The images that the YAML names under train, val and so on, with these as splits; or simply all."""
-    chosen: dict[str, str | None] = {}
-    absent: list[Problem] = []
-    folder = yaml_name.rsplit("/", 1)[0] + "/" if "/" in yaml_name else ""
-    for split, value in settings.items():
-        if split in _NOT_SPLITS:
-            continue
-        for place in value if isinstance(value, list) else [value]:
-            if isinstance(place, str) and place not in ("", "null", "~"):
-                usual = bare_split(split) in SPLIT_KEYS
-                if not usual and "/" not in place.replace("\\", "/") and not place.endswith(".txt"):
-                    continue  # `channels: 3`, `task: detect`
-                named = _images_named(listing, folder, place, images, noted)
-                if not named and usual and bare_split(split) != "test":  # exports often have no test
-                    said = f"{split}: there is no image in {place}"
-                    absent.append(Problem("listed-but-absent", listing.path(yaml_name), said))
-                twice = [name for name in named if chosen.get(name, str(split)) != str(split)]
-                if twice:
-                    said = f"{split} names {len(twice)} images of {chosen[twice[0]]}, such as {twice[0]}"
-                    noted.append(Problem("split-overlap", listing.path(yaml_name), said, len(twice)))
-                for name in named:
-                    chosen.setdefault(name, str(split))
-    if not images:
-        said = f"there is no image below {listing.root}, where the YAML looks"
-        noted.append(Problem("listed-but-absent", listing.path(yaml_name), said))
-    noted += absent if chosen else []  # a YAML of another machine: nothing fits, and all images are meant
-    return chosen or images
-
-
-def _images_named(
-    listing: FileIndex, folder: str, place: str, images: dict[str, str | None], noted: list[Problem]
-) -> list[str]:
-    cleaned = re.sub(r"^(\.\.?/)+", "", place.replace("\\", "/")).strip("/")
-    if cleaned.endswith(".txt"):
-        names = [name for name in listing.files if name in (folder + cleaned, cleaned)]
-        return [found for name in names for found in _images_listed(listing.path(name), images, noted)]
-    for prefix in (f"{folder}{cleaned}/", f"{cleaned}/"):
-        found = [name for name in images if name.startswith(prefix) or prefix == "/" or cleaned == ""]
-        if found:
-            return found
-    # An absolute path of another machine: its last folders still say which images are meant.
-    tail = "/".join(cleaned.split("/")[-2:]) + "/"
-    return [name for name in images if f"/{name}".find("/" + tail) >= 0]
-
-
-def _images_listed(path: str, images: dict[str, str | None], noted: list[Problem]) -> Iterator[str]:
-    absent: list[str] = []
-    lines = 0
-    by_stem: dict[str, list[str]] = {}
-    for name in images:
-        by_stem.setdefault(stem_of(name), []).append(name)
-    for line in text_encoding.text(filesystem.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
-        wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
-        lines += is_image(wanted)
-        if wanted in images:
-            yield wanted
-        elif is_image(wanted) and (found := _most_alike(wanted, by_stem.get(stem_of(wanted), []))):
-            yield found
-        elif is_image(wanted):
-            absent.append(line.strip())
-    if absent:
-        said = f"{len(absent)} of {lines} are not there, such as {absent[0]}"
-        noted.append(Problem("listed-but-absent", path, said, len(absent)))
-
-
-def _most_alike(wanted: str, candidates: list[str]) -> str | None:
-    """The one whose last folders are those of a path of another machine; None where two are as much alike."""
-    ranked = sorted(candidates, key=lambda name: -same_ending(name, wanted))
-    if len(ranked) > 1 and same_ending(ranked[0], wanted) == same_ending(ranked[1], wanted):
-        return None
-    return ranked[0] if ranked else None
-
-
-def _labels(images: Iterable[str], texts: list[str]) -> dict[str, str]:
-    """Image to its text: `labels` for the last `images` in the path, or else whichever of several was meant."""
-    by_place = {_label_key(name): name for name in texts}
-    by_bare_place = {_without_standard_folders(name): name for name in texts}
-    found: dict[str, str] = {}
-    for name in images:
-        text = by_place.get(_label_key(name)) or by_bare_place.get(_without_standard_folders(name))
-        if text is not None:
-            found[name] = text
-    return found or _by_name_alone(images, texts)
-
-
-def _by_name_alone(images: Iterable[str], texts: list[str]) -> dict[str, str]:
-    """`photos/a.jpg` and `annotations/a.txt`, where no text is anywhere that YOLO looks and no name occurs twice."""
-    by_stem: dict[str, list[str]] = {}
-    for name in texts:
-        by_stem.setdefault(normalized_name(stem_of(name)), []).append(name)
-    owners: dict[str, list[str]] = {}
-    for name in images:
-        owners.setdefault(normalized_name(stem_of(name)), []).append(name)
-    return {
-        names[0]: by_stem[stem][0]
-        for stem, names in owners.items()
-        if len(names) == 1 and len(by_stem.get(stem, ())) == 1
-    }
-
-
-def _without_standard_folders(name: str) -> str:
-    parts = without_suffix(name).split("/")
-    return normalized_name(
-        "/".join([part for part in parts[:-1] if part.lower() not in STANDARD_FOLDERS] + parts[-1:])
-    )
-
-
-def _label_key(name: str) -> str:
-    """The same for `images/train/a.jpg`, `labels/train/a.txt` and for files side by side."""
-    parts = without_suffix(name).split("/")
-    for position in range(len(parts) - 2, -1, -1):
-        if parts[position].lower() in STANDARD_FOLDERS:
-            return "/".join(parts[:position] + parts[position + 1 :])
-    return "/".join(parts)
 
 
 def _without_images(name: str) -> str:

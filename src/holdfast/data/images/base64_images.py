@@ -20,8 +20,7 @@ def as_files(dataset: Dataset) -> Dataset:
     """
     if not any(record.image.inside for record in dataset.records):
         return dataset
-    records = tuple(replace(record, image=_as_file(record.image)) for record in dataset.records)
-    return replace(dataset, records=records)
+    return dataset.with_records(replace(record, image=_as_file(record.image)) for record in dataset.records)
 
 
 def _as_file(image: ImageRef) -> ImageRef:

@@ -38,6 +38,11 @@ class ImageFacts:
     bytes: int = 0
     digest: str = ""  # of the encoded bytes
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        said, size = (self.problem, self.detail), (self.width, self.height)
+        kind = self.format, self.mode, self.orientation, self.frames
+        return ImageFacts, (*said, *size, *kind, self.bytes, self.digest)
+
     @property
     def size(self) -> tuple[int, int]:
         return self.width, self.height

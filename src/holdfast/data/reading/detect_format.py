@@ -137,7 +137,7 @@ def _from_glob(pattern: str) -> list[Source]:
         else os.path.commonpath([os.path.dirname(p) for p in paths])
     )
     inside = tuple(path[len(root.rstrip("/")) + 1 :] if root else path for path in paths)
-    beside = FileIndex.of(root).with_suffix(".pbtxt") if root else []
+    beside = list(FileIndex.of(root).with_suffix(".pbtxt")) if root else []
     source = tfrecord.open_source(FileIndex(root, inside), beside, pattern)
     if source is None:
         raise UnknownFormat(
@@ -166,7 +166,7 @@ def _from_folder(root: str, format: str | None) -> list[Source]:
         with contextlib.suppress(HoldfastError):
             if whole := _from_folder(filesystem.parent(root.rstrip("/")), format):
                 return whole
-    label_maps = listing.with_suffix(".pbtxt")
+    label_maps = list(listing.with_suffix(".pbtxt"))
     found = [
         source
         for name, open_folder in FORMATS.items()
@@ -196,7 +196,7 @@ def _from_file(path: str, format: str | None) -> list[Source]:
         raise UnknownFormat("this is a label map, which has no images", where=path, change="give its dataset")
     head = filesystem.read_bytes(path, 0, 16)
     if tfrecord.is_shard_name(name) or looks_framed(head):
-        beside = siblings(folder, name).with_suffix(".pbtxt") or tfrecord.label_maps_above(folder)
+        beside = list(siblings(folder, name).with_suffix(".pbtxt")) or tfrecord.label_maps_above(folder)
         source = tfrecord.open_source(FileIndex(folder, (name,)), beside, path)
         return [_require_usable(source)] if source else []
     if is_image(name):

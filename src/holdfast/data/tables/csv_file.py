@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.files.file_index import FileIndex, ImageFinder
@@ -15,6 +17,18 @@ from holdfast.data.tables.csv_units import infer_box_encoding
 CORNERS_BY_NAME = ("boxes", "bounding_boxes", "boxesstring", "boxes_string")
 IMAGES_TO_JUDGE = 100  # of a file are looked at
 RowSizes = list[tuple[int, tuple[int, int]]]  # a box's place in the file, and the size of its image
+
+
+@dataclass(frozen=True, slots=True)
+class CsvImage:
+    """What a table says of one image; rows of two corners, a class and whether it is a crowd, as they are written."""
+
+    name: str
+    split: str | None
+    width: int | None
+    height: int | None
+    rows: tuple[tuple[Any, ...], ...]
+    lost: int = 0  # rows that cannot be read
 
 
 @dataclass(slots=True)
@@ -36,6 +50,27 @@ class CsvFile:
     plain_corners: bool  # four columns that are taken for two corners in pixels
     headerless: bool
     one_field: str = ""  # the column that holds whole boxes, which may be two corners or a corner and a size
+
+    def listed(self) -> Iterator[CsvImage]:
+        for number, image in enumerate(self.images):
+            places = self.order[self.starts[number] : self.starts[number + 1]]
+            rows = (
+                (*self.boxes[4 * at : 4 * at + 4], *self.owners[3 * at + 1 : 3 * at + 3]) for at in places
+            )
+            yield CsvImage(*image, tuple(rows), self.lost.get(number, 0))
+
+    def without_rows(self) -> CsvFile:
+        nothing = array("q")
+        return replace(
+            self,
+            images=[],
+            boxes=array("d"),
+            owners=nothing,
+            starts=nothing,
+            order=nothing,
+            lost={},
+            problems=(),
+        )
 
 
 def with_inferred_units(file: CsvFile, listing: FileIndex, finder: ImageFinder) -> CsvFile:

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from holdfast import atomic_write, regular_file
@@ -99,6 +99,9 @@ class Staging:
         return (self.folder / name).is_file() and not (self.folder / name).is_symlink()
 
     def write(self, name: str, data: bytes) -> None:
+        self.write_parts(name, (data,))
+
+    def write_parts(self, name: str, parts: Iterable[bytes]) -> None:
         target = self.folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         # The same name at the next start, which replaces what a kill left; never that of another worker's file.
@@ -107,7 +110,7 @@ class Staging:
         with files_filesystem.naming_file(target):
             unfinished.unlink(missing_ok=True)
             with unfinished.open("xb") as file:  # never through a link
-                file.write(data)
+                file.writelines(parts)
             os.replace(unfinished, target)
 
     def open_unfinished(self, name: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.data import outside
@@ -16,9 +16,10 @@ from holdfast.data.reading.load import read_and_left_out
 from holdfast.data.records import Dataset, Record
 from holdfast.data.workers import worker_choice
 from holdfast.data.writing.atomic_output import Staging
+from holdfast.data.writing.named_records import NamedRecords
 from holdfast.data.writing.output_names import image_names
 from holdfast.data.writing.tfrecord_writer import write_tfrecord
-from holdfast.data.writing.writers import Named, write_coco, write_voc, write_yolo, yolo_image_path
+from holdfast.data.writing.writers import write_coco, write_voc, write_yolo, yolo_image_path
 from holdfast.errors import DataError, HoldfastError, UsageError, nearest
 
 
@@ -100,7 +101,7 @@ def write(
     destination: str,
     to: str,
     options: ConvertOptions,
-    extra: dict[str, bytes] | None = None,
+    extra: Mapping[str, Iterable[bytes]] | None = None,
     *,
     drawn_from: Sequence[Record] = (),
     formats: Sequence[str] = (),
@@ -119,17 +120,19 @@ def write(
             "a TFRecord holds the images", change="leave --annotations-only out, or write another format"
         )
     names = image_names(dataset.records, formats=formats)
-    named = list(zip(dataset.records, names, strict=True))
+    named = NamedRecords(dataset.records, names)
     staging = Staging(destination, _plan(dataset, drawn_from, to, options), overwrite=options.overwrite)
     if to != "tfrecord" and not options.annotations_only:
         _copy_images(named, to, staging)
     _annotations(dataset, named, to, staging, options)
-    for name, data in (extra or {}).items():
-        staging.write(name, data)
+    for name, parts in (extra or {}).items():
+        staging.write_parts(name, parts)
     staging.commit()
 
 
-def _annotations(dataset: Dataset, named: Named, to: str, staging: Staging, options: ConvertOptions) -> None:
+def _annotations(
+    dataset: Dataset, named: NamedRecords, to: str, staging: Staging, options: ConvertOptions
+) -> None:
     match to:
         case "coco":
             write_coco(dataset, named, staging)
@@ -147,15 +150,15 @@ def _image_path(to: str, record: Record, name: str) -> str:
     return f"{'images' if to == 'coco' else 'JPEGImages'}/{name}"
 
 
-def _copy_images(named: Named, to: str, staging: Staging) -> None:
-    jobs = [(record, _image_path(to, record, name)) for record, name in named]
+def _copy_images(named: NamedRecords, to: str, staging: Staging) -> None:
+    jobs = ((record, _image_path(to, record, name)) for record, name in named)
     if not worker_choice.current().on_ray:
-        for record, name in tracked(jobs, "copying images", len(jobs)):
+        for record, name in tracked(jobs, "copying images", len(named)):
             _copy(record, name, staging)
         return
     worker_choice.require_visible(staging.folder)
     done = process_pool.run(_copy_or_error, staging, jobs, crashed=_copy_crashed)
-    for error in tracked(done, "copying images", len(jobs)):
+    for error in tracked(done, "copying images", len(named)):
         if error is not None:
             raise error
 
@@ -179,15 +182,13 @@ def _copy(record: Record, name: str, staging: Staging) -> None:
 
 
 def _refuse_missing(records: Sequence[Record]) -> None:
-    missing = [
-        record.image.path
-        for record in records
-        if not filesystem.is_url(record.image.path) and not os.path.isfile(record.image.path)
-    ]
-    if missing:
+    paths = (record.image.path for record in records)
+    missing = (path for path in paths if not filesystem.is_url(path) and not os.path.isfile(path))
+    first = next(missing, None)
+    if first is not None:
         raise DataError(
-            f"{len(missing)} of {len(records)} images are not there",
-            where=missing[0],
+            f"{1 + sum(1 for _ in missing)} of {len(records)} images are not there",
+            where=first,
             change=["--annotations-only   writes the annotations without images",
                     "`holdfast data repair SRC DST`   leaves the records without images out"],
         )  # fmt: skip

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 from holdfast.data.files.file_index import is_image, portable, suffix_of, without_suffix
+from holdfast.data.files.name_index import NameSet, repeated_digests
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.images.image_file import header
 from holdfast.data.images.image_rules import right_suffix, wrong_suffix
 from holdfast.data.records import Dataset, Record
@@ -14,15 +17,18 @@ from holdfast.data.records import Dataset, Record
 _ODD = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # the last are bytes of a name that is not UTF-8
 
 
-def image_names(records: Sequence[Record], *, formats: Sequence[str] = ()) -> list[str]:
+def image_names(records: Sequence[Record], *, formats: Sequence[str] = ()) -> Sequence[str]:
     """A file name for every record's image; no two share a name without its extension.
 
     VOC and YOLO find an image's annotation by that, and some file systems ignore case. With the `formats` of the
     images an extension that is wrong is put right.
     """
-    taken: set[str] = set()
+    return PackedList(_image_names(records, formats))
+
+
+def _image_names(records: Sequence[Record], formats: Sequence[str]) -> Iterator[str]:
+    taken = NameSet()
     folders: set[str] = set()
-    names: list[str] = []
     for record, format in zip(records, formats or repeat("", len(records)), strict=True):
         name = _ODD.sub("_", portable(record.file_name)) or _ODD.sub("_", portable(record.id)) or "image"
         name = _suffixed(record, name, format)
@@ -35,8 +41,7 @@ def image_names(records: Sequence[Record], *, formats: Sequence[str] = ()) -> li
             unique, number = f"{stem}-{number}", number + 1
         taken.add(unique.casefold())
         folders.update(parent.casefold() for parent in _parents(unique))
-        names.append(unique + suffix)
-    return names
+        yield unique + suffix
 
 
 def _parents(stem: str) -> list[str]:
@@ -63,9 +68,11 @@ def class_numbers(dataset: Dataset, *, first: int) -> dict[str, int]:
     return {name: number for number, name in enumerate(dataset.classes, first)}
 
 
-def image_numbers(records: Sequence[Record]) -> list[int]:
+def image_numbers(ids: Iterable[str]) -> Sequence[int]:
     """The records' ids as numbers when all are numbers, otherwise counted from 1."""
-    ids = [record.id for record in records]
-    if all(re.fullmatch(r"0|[1-9]\d{0,17}", text) for text in ids) and len(set(ids)) == len(ids):
-        return [int(text) for text in ids]
-    return list(range(1, len(ids) + 1))
+    numbers, count = array("q"), 0
+    for text in ids:
+        if len(numbers) == count and re.fullmatch(r"0|[1-9]\d{0,17}", text):
+            numbers.append(int(text))
+        count += 1
+    return range(1, count + 1) if len(numbers) < count or repeated_digests(numbers) else numbers

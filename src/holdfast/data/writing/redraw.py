@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from holdfast.data.files import filesystem, process_pool
+from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.progress_bar import tracked
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.images.normalise import upright_rgb, why_not_plain
@@ -45,15 +46,14 @@ class Redraws:
 
     def draw(self, kept: Sequence[tuple[Record, ImageFacts]]) -> Iterator[tuple[Record, Reasons]]:
         """Each record, with its image drawn again only where it has to be, and why."""
-        jobs = [
+        jobs = PackedList(
             (number, record.image, facts)
             for number, (record, facts) in enumerate(kept)
             if why_not_plain(facts)
-        ]
+        )
         drawn = self._drawn(jobs) if jobs else iter(())
-        wanted = {number for number, _, _ in jobs}
-        for number, (record, _) in enumerate(kept):
-            if number not in wanted:
+        for record, facts in kept:
+            if not why_not_plain(facts):
                 yield record, []
                 continue
             path, reasons = next(drawn)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.data.checking.dataset_check import CheckedEntry, check_entries, frame_size
 from holdfast.data.checking.statistics import file_of_record, near_duplicates
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source
 from holdfast.data.files.file_index import FileIndex, stem_of, suffix_of
+from holdfast.data.files.name_index import digest_of, repeated_digests
+from holdfast.data.files.packed_list import PackedList, PackedWriter
 from holdfast.data.findings import SEVERITIES, DataFinding, Tally
 from holdfast.data.formats import WRITABLE_FORMATS
 from holdfast.data.images.exif import turned_upright
@@ -50,6 +52,9 @@ _WHAT = {
 NEVER_EMPTY = frozenset(("not-finite-box", "wrapped-box", "pixels-as-fractions", "corners-as-size"))
 
 
+Usable = tuple[Record, ImageFacts]
+
+
 @dataclass(frozen=True, slots=True)
 class RepairChange:
     file: str
@@ -62,7 +67,7 @@ class RepairChange:
 @dataclass(frozen=True, slots=True)
 class RepairResult:
     dataset: Dataset
-    changes: tuple[RepairChange, ...]
+    changes: Sequence[RepairChange]
     findings: tuple[DataFinding, ...] = ()  # notes on what was kept
 
 
@@ -79,16 +84,16 @@ def repair(
     main = detect_format.open_sources(source, format)[0]
     target = to or (main.format if main.format in WRITABLE_FORMATS else "coco")
     refuse_format(target)
-    changes: list[RepairChange] = []
-    kept: list[tuple[Record, ImageFacts]] = []
+    changes = PackedWriter[RepairChange]()
+    kept = PackedWriter[Usable]()
     for problem in main.problems():
         if _is_lossy(problem):
             what = _WHAT.get(problem.finding, "annotation")
-            changes.append(RepairChange(problem.file, "left out", what, problem.finding, problem.detail))
+            changes.add(RepairChange(problem.file, "left out", what, problem.finding, problem.detail))
     unread: set[str] = set()
     tally = Tally()
     for looked in check_entries(main, what=f"reading {source}"):
-        changes += _left_out(looked)
+        changes.extend(_left_out(looked))
         for judged in looked.judged:
             if judged.problem.finding == "outside-dataset":
                 tally.add(judged.problem)
@@ -96,20 +101,25 @@ def repair(
             problems = looked.parsed.problems
             unread |= {stem_of(one.file) for one in problems if one.finding == "unreadable-annotation"}
         elif looked.facts is not None:
-            record = repaired_record(looked.parsed, looked.facts, relative=main.relative, changes=changes)
-            kept += [(record, looked.facts)] if record is not None else []
-    changes += _images_of(main, unread, {record.image.path for record, _ in kept})
-    records = list(_one_name_a_class(list(_without_repeats(kept, changes)), changes))
+            done: list[RepairChange] = []
+            record = repaired_record(looked.parsed, looked.facts, relative=main.relative, changes=done)
+            changes.extend(done)
+            if record is not None:
+                kept.add((record, looked.facts))
+    usable = kept.finished()
+    changes.extend(_images_of(main, unread, usable))
+    usable = PackedList(_without_repeats(usable, changes))
+    usable = PackedList(_one_name_a_class(usable, changes))
     with Redraws(destination) as redraws:
-        redrawn = list(_redrawn(redraws, records, changes))
-        dataset = _without_unused(as_dataset(main, redrawn), redrawn, changes)
-        extra = {CHANGES: changes_csv(changes).encode("utf-8", "replace")}
+        redrawn = PackedList(_redrawn(redraws, usable, changes))
+        dataset = _without_unused(as_dataset(main, redrawn), redrawn)
+        all_changes = changes.finished()
         write(
-            dataset, destination, target, ConvertOptions(overwrite), extra,
-            drawn_from=[record for record, _ in records],
-            formats=[_format_of(one, before) for one, before in zip(redrawn, records, strict=True)],
+            dataset, destination, target, ConvertOptions(overwrite), {CHANGES: changes_csv(all_changes)},
+            drawn_from=PackedList(record for record, _ in usable),
+            formats=PackedList(_format_of(one, before) for one, before in zip(redrawn, usable, strict=True)),
         )  # fmt: skip
-    return RepairResult(dataset, tuple(changes), tally.findings())
+    return RepairResult(dataset, all_changes, tally.findings())
 
 
 def _is_lossy(problem: Problem) -> bool:
@@ -117,14 +127,15 @@ def _is_lossy(problem: Problem) -> bool:
     return SEVERITIES[problem.finding] == "error" or problem.finding in LOSSY_FINDINGS
 
 
-def _images_of(source: Source, unread: set[str], kept: set[str]) -> Iterator[RepairChange]:
+def _images_of(source: Source, unread: set[str], kept: Sequence[Usable]) -> Iterator[RepairChange]:
     """The images of annotations that cannot be read: nobody knows that they are empty."""
     listing = getattr(source, "listing", None)
     if not unread or not isinstance(listing, FileIndex):
         return
+    paths = {record.image.path for record, _ in kept if stem_of(record.image.path) in unread}
     for name in source.folder_images:
         path = listing.path(name)
-        if stem_of(name) in unread and path not in kept:
+        if stem_of(name) in unread and path not in paths:
             yield RepairChange(
                 path, "left out", "image", "unreadable-annotation", "its annotation cannot be read"
             )
@@ -231,13 +242,13 @@ def _scaled(boxes: list[Box], declared: tuple[int, int], real: tuple[int, int]) 
     ]
 
 
-def _without_repeats(
-    kept: list[tuple[Record, ImageFacts]], changes: list[RepairChange]
-) -> Iterator[tuple[Record, ImageFacts]]:
+def _without_repeats(kept: Sequence[Usable], changes: PackedWriter[RepairChange]) -> Iterator[Usable]:
     """Repeats with the same boxes are left out; from two splits, the one in training goes."""
+    repeated = repeated_digests(digest_of(facts.digest) for _, facts in kept)
     by_digest: dict[str, list[int]] = {}
     for position, (_, facts) in enumerate(kept):
-        by_digest.setdefault(facts.digest, []).append(position)
+        if digest_of(facts.digest) in repeated:
+            by_digest.setdefault(facts.digest, []).append(position)
     gone: dict[int, tuple[str, int]] = {}
     for positions in by_digest.values():
         if len(positions) > 1:
@@ -246,7 +257,7 @@ def _without_repeats(
         if position in gone:
             reason, other = gone[position]
             detail = f"the same image as {file_of_record(kept[other][0])}"
-            changes.append(RepairChange(file_of_record(record), "left out", "image", reason, detail))
+            changes.add(RepairChange(file_of_record(record), "left out", "image", reason, detail))
         else:
             yield record, facts
 
@@ -273,9 +284,7 @@ def _boxes_key(record: Record) -> list[tuple[str, ...]]:
     return sorted((box.name, *(f"{corner:.1f}" for corner in box.corners)) for box in record.boxes)
 
 
-def _one_name_a_class(
-    records: list[tuple[Record, ImageFacts]], changes: list[RepairChange]
-) -> Iterator[tuple[Record, ImageFacts]]:
+def _one_name_a_class(records: Sequence[Usable], changes: PackedWriter[RepairChange]) -> Iterator[Usable]:
     counts = Counter(box.name for record, _ in records for box in record.boxes)
     renamed: dict[str, str] = {}
     for group in near_duplicates(set(counts)):
@@ -284,15 +293,13 @@ def _one_name_a_class(
             if name != best:
                 renamed[name] = best
                 detail = f"{counts[name]} boxes of {name!r} are now {best!r}"
-                changes.append(
-                    RepairChange("", "changed", "class name", "near-duplicate-class-names", detail)
-                )
+                changes.add(RepairChange("", "changed", "class name", "near-duplicate-class-names", detail))
     for record, facts in records:
         boxes = tuple(replace(box, name=renamed.get(box.name, box.name)) for box in record.boxes)
         yield replace(record, boxes=boxes), facts
 
 
-def _without_unused(dataset: Dataset, records: list[Record], changes: list[RepairChange]) -> Dataset:
+def _without_unused(dataset: Dataset, records: Sequence[Record]) -> Dataset:
     """Spellings that were merged away are not classes any more; other declared classes stay."""
     used = {box.name for record in records for box in record.boxes}
     surplus = {name for group in near_duplicates(set(dataset.classes)) for name in group if name not in used}
@@ -303,29 +310,32 @@ def _without_unused(dataset: Dataset, records: list[Record], changes: list[Repai
 
 
 def _redrawn(
-    redraws: Redraws, records: list[tuple[Record, ImageFacts]], changes: list[RepairChange]
+    redraws: Redraws, records: Sequence[Usable], changes: PackedWriter[RepairChange]
 ) -> Iterator[Record]:
     for (record, _), (drawn, reasons) in zip(records, redraws.draw(records), strict=True):
         for reason, detail in reasons:
-            changes.append(RepairChange(file_of_record(record), "changed", "image", reason, detail))
+            changes.add(RepairChange(file_of_record(record), "changed", "image", reason, detail))
         yield drawn
 
 
-def _format_of(drawn: Record, before: tuple[Record, ImageFacts]) -> str:
+def _format_of(drawn: Record, before: Usable) -> str:
     """Known without reading the image again."""
     record, facts = before
     return facts.format if drawn.image == record.image else DRAWN_FORMATS[suffix_of(drawn.image.path)]
 
 
-def changes_csv(changes: list[RepairChange]) -> str:
+def changes_csv(changes: Iterable[RepairChange]) -> Iterator[bytes]:
     """The list as CSV: one line a change."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("source", "done", "what", "reason", "detail"))
+    yield _csv_line(("source", "done", "what", "reason", "detail"))
     for change in changes:
         cells = (change.file, change.done, change.what, change.reason, change.detail)
-        writer.writerow([_no_formula(cell) for cell in cells])
-    return out.getvalue()
+        yield _csv_line([_no_formula(cell) for cell in cells])
+
+
+def _csv_line(cells: Iterable[str]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(cells)
+    return out.getvalue().encode("utf-8", "replace")
 
 
 def _no_formula(cell: str) -> str:

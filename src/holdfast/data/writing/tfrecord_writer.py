@@ -15,16 +15,21 @@ from holdfast.data.images.image_file import header_of
 from holdfast.data.records import Dataset, Record
 from holdfast.data.workers import worker_choice
 from holdfast.data.writing.atomic_output import Staging
+from holdfast.data.writing.named_records import NamedRecords
 from holdfast.data.writing.output_names import class_numbers
-from holdfast.data.writing.writers import Named, splits_of
 from holdfast.errors import DataError, HoldfastError
 
 SHARD_BYTES = 128 << 20
 TYPICAL_IMAGE_BYTES = 150_000
+Rows = tuple[tuple[Record, str], ...]
 
 
 def write_tfrecord(
-    dataset: Dataset, named: Named, staging: Staging, shards: int | None = None, processes: int | None = None
+    dataset: Dataset,
+    named: NamedRecords,
+    staging: Staging,
+    shards: int | None = None,
+    processes: int | None = None,
 ) -> None:
     """Shards are written by several processes when there are several: all cores, unless `processes` says how many."""
     numbers = class_numbers(dataset, first=1)
@@ -32,30 +37,33 @@ def write_tfrecord(
         label_map.Label(number, name) for name, number in sorted(numbers.items(), key=lambda item: item[1])
     ]
     staging.write("label_map.pbtxt", label_map.render(labels).encode("utf-8", "replace"))
-    jobs = [job for job in _jobs(named, shards) if not staging.has(job[0])]
+    parts = [part for part in _shards(named, shards) if not staging.has(part[0])]
     worker_choice.require_visible(staging.folder)
-    if not worker_choice.current().on_ray and (len(jobs) < 2 or processes == 1):
-        for name, rows in jobs:
+    if not worker_choice.current().on_ray and (len(parts) < 2 or processes == 1):
+        for name, rows in parts:
             _write_shard(staging, name, tracked(rows, f"writing {name}", len(rows)), numbers)
         return
+    jobs = ((name, tuple(rows)) for name, rows in parts)  # only those in flight are there at once
     done = process_pool.run(
         _shard_or_error, (staging, numbers), jobs, crashed=_crashed, workers=processes, chunk=1
     )
-    for error in tracked(done, "writing shards", len(jobs)):
+    for error in tracked(done, "writing shards", len(parts)):
         if error is not None:
             raise error
 
 
-def _jobs(named: Named, shards: int | None) -> Iterator[tuple[str, Named]]:
+def _shards(named: NamedRecords, shards: int | None) -> Iterator[tuple[str, NamedRecords]]:
     """Name and rows of every shard."""
-    for split, part in splits_of(named).items():
-        count = min(len(part), shards) if shards else 1 + len(part) * TYPICAL_IMAGE_BYTES // SHARD_BYTES
-        for number, rows in enumerate(_parts(part, count)):
+    for split, part in named.splits().items():
+        size = len(part)
+        count = min(size, shards) if shards else 1 + size * TYPICAL_IMAGE_BYTES // SHARD_BYTES
+        for number in range(count):
+            rows = part.between(size * number // count, size * (number + 1) // count)
             yield f"{split or 'all'}-{number:05d}-of-{count:05d}.tfrecord".replace("/", "_"), rows
 
 
 def _shard_or_error(
-    shared: tuple[Staging, dict[str, int]], job: tuple[str, Named]
+    shared: tuple[Staging, dict[str, int]], job: tuple[str, Rows]
 ) -> HoldfastError | OSError | None:
     """In a worker: what went wrong comes back to be raised where it is printed."""
     try:
@@ -65,13 +73,8 @@ def _shard_or_error(
     return None
 
 
-def _crashed(job: tuple[str, Named]) -> HoldfastError:
+def _crashed(job: tuple[str, Rows]) -> HoldfastError:
     return DataError("the process that wrote a shard ended without a word", where=job[0])
-
-
-def _parts(part: Named, count: int) -> Iterator[Named]:
-    for number in range(count):
-        yield part[len(part) * number // count : len(part) * (number + 1) // count]
 
 
 def _write_shard(

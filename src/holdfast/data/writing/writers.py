@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
 from holdfast.data.files.file_index import without_suffix
+from holdfast.data.files.name_index import digest_of, repeated_digests
+from holdfast.data.files.yolo_pairs import STANDARD_FOLDERS
 from holdfast.data.formats import label_map
 from holdfast.data.formats.voc import ONE_BASED
-from holdfast.data.formats.yolo import SIDECAR, STANDARD_FOLDERS
+from holdfast.data.formats.yolo import SIDECAR
 from holdfast.data.images.exif import boxes_frame, turned_upright
 from holdfast.data.images.image_file import header
 from holdfast.data.records import Box, Dataset, Record
 from holdfast.data.writing.atomic_output import Staging
+from holdfast.data.writing.named_records import NamedRecords
 from holdfast.data.writing.output_names import class_numbers, image_numbers
 from holdfast.errors import DataError
-
-Named = Sequence[tuple[Record, str]]
-
-
-def splits_of(named: Named) -> dict[str | None, list[tuple[Record, str]]]:
-    parts: dict[str | None, list[tuple[Record, str]]] = {}
-    for record, name in named:
-        parts.setdefault(record.split, []).append((record, name))
-    return parts
 
 
 def size_of(record: Record) -> tuple[int, int] | None:
@@ -38,33 +32,61 @@ def size_of(record: Record) -> tuple[int, int] | None:
 # -- COCO ---------------------------------------------------------------------------------------
 
 
-def write_coco(dataset: Dataset, named: Named, staging: Staging) -> None:
+def write_coco(dataset: Dataset, named: NamedRecords, staging: Staging) -> None:
     """annotations/instances_SPLIT.json and images/; "instances_all" where there are no splits."""
     numbers = class_numbers(dataset, first=0)
-    for split, part in splits_of(named).items():
-        document = _coco_document(split, part, numbers)
-        data = json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
-        staging.write(f"annotations/instances_{_file_part(split)}.json", data)
+    for split, part in named.splits().items():
+        parts = (text.encode("utf-8", "surrogatepass") for text in _coco_document(split, part, numbers))
+        staging.write_parts(f"annotations/instances_{_file_part(split)}.json", parts)
 
 
-def _coco_document(split: str | None, part: Named, numbers: dict[str, int]) -> dict[str, Any]:
-    images: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
-    image_ids = image_numbers([record for record, _ in part])
-    box_ids = [box.id for record, _ in part for box in record.boxes]
-    keep = None not in box_ids and len(set(box_ids)) == len(box_ids)
-    for (record, name), number in zip(part, image_ids, strict=True):
-        width, height = size_of(record) or (None, None)
-        image = {"id": number, "file_name": name, "width": width, "height": height}
-        images.append(image if str(number) == record.id else {**image, "source_id": record.id})
-        for box in record.boxes:
-            _refuse_not_finite(box, record)
-            given = {"id": box.id if keep else len(annotations) + 1, "image_id": number}
-            annotations.append({**given, "category_id": numbers[box.name], **_coco_box(box)})
+def _coco_document(split: str | None, part: NamedRecords, numbers: dict[str, int]) -> Iterator[str]:
+    """Piece by piece: the document of millions of images would not fit into memory."""
+    image_ids = image_numbers(record.id for record in part.records)
+    yield f'{{"info": {_json({"split": split})}, "images": ['
+    yield from _listed(_coco_images(part, image_ids))
+    yield '], "annotations": ['
+    yield from _listed(_coco_annotations(part, image_ids, numbers))
     categories = [
         {"id": number, "name": name} for name, number in sorted(numbers.items(), key=lambda item: item[1])
     ]
-    return {"info": {"split": split}, "images": images, "annotations": annotations, "categories": categories}
+    yield f'], "categories": {_json(categories)}}}'
+
+
+def _coco_images(part: NamedRecords, image_ids: Sequence[int]) -> Iterator[dict[str, Any]]:
+    for (record, name), number in zip(part, image_ids, strict=True):
+        width, height = size_of(record) or (None, None)
+        image = {"id": number, "file_name": name, "width": width, "height": height}
+        yield image if str(number) == record.id else {**image, "source_id": record.id}
+
+
+def _coco_annotations(
+    part: NamedRecords, image_ids: Sequence[int], numbers: dict[str, int]
+) -> Iterator[dict[str, Any]]:
+    keep, count = _have_own_ids(part), 0
+    for record, number in zip(part.records, image_ids, strict=True):
+        for box in record.boxes:
+            _refuse_not_finite(box, record)
+            count += 1
+            given = {"id": box.id if keep else count, "image_id": number}
+            yield {**given, "category_id": numbers[box.name], **_coco_box(box)}
+
+
+def _have_own_ids(part: NamedRecords) -> bool:
+    """Whether every box has one, and no two the same."""
+    ids = (box.id for record in part.records for box in record.boxes)
+    return None not in ids and not repeated_digests(
+        digest_of(str(box.id)) for record in part.records for box in record.boxes
+    )
+
+
+def _listed(elements: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for number, element in enumerate(elements):
+        yield f"{', ' if number else ''}{_json(element)}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _coco_box(box: Box) -> dict[str, Any]:
@@ -90,16 +112,16 @@ def _file_part(split: str | None) -> str:
 # -- Pascal VOC ---------------------------------------------------------------------------------
 
 
-def write_voc(dataset: Dataset, named: Named, staging: Staging) -> None:
+def write_voc(dataset: Dataset, named: NamedRecords, staging: Staging) -> None:
     """Annotations/, JPEGImages/, ImageSets/Main/ and the label map, which VOC itself has no place for."""
     for record, name in named:
         staging.write(
             f"Annotations/{without_suffix(name)}.xml", _voc_document(record, name).encode("utf-8", "replace")
         )
-    for split, part in splits_of(named).items():
+    for split, part in named.splits().items():
         if split is not None:
-            lines = "".join(without_suffix(name) + "\n" for _, name in part)
-            staging.write(f"ImageSets/Main/{_file_part(split)}.txt", lines.encode("utf-8", "replace"))
+            lines = ((without_suffix(name) + "\n").encode("utf-8", "replace") for _, name in part)
+            staging.write_parts(f"ImageSets/Main/{_file_part(split)}.txt", lines)
     numbers = class_numbers(dataset, first=0)
     labels = [label_map.Label(number, name) for name, number in numbers.items()]
     staging.write("label_map.pbtxt", label_map.render(labels).encode("utf-8", "replace"))
@@ -153,21 +175,19 @@ def yolo_image_path(record: Record, name: str) -> str:
     return "/".join(("images", split, *renamed, base))
 
 
-def write_yolo(dataset: Dataset, named: Named, staging: Staging) -> None:
+def write_yolo(dataset: Dataset, named: NamedRecords, staging: Staging) -> None:
     """images/, labels/, data.yaml, and holdfast.json for what YOLO has no place for."""
     import yaml
 
     index = dataset.index()
-    notes: dict[str, Any] = {}
     for record, name in named:
-        image = yolo_image_path(record, name)
-        label = "labels/" + without_suffix(image.removeprefix("images/")) + ".txt"
+        label = "labels/" + without_suffix(yolo_image_path(record, name).removeprefix("images/")) + ".txt"
         staging.write(label, _yolo_lines(record, index).encode())
-        notes[image] = _yolo_notes(record)
     places: dict[str, str] = {}
-    for split in splits_of(named):
+    splits = dict.fromkeys(record.split for record in named.records)
+    for split in splits:
         folder = "rest" if split is None else _file_part(split)
-        key = "train" if split is None and len(splits_of(named)) == 1 else _yolo_key(folder)
+        key = "train" if split is None and len(splits) == 1 else _yolo_key(folder)
         places[folder if key in places else key] = f"images/{folder}"
     settings = {"path": ".", **places, "names": dict(enumerate(dataset.classes))}
     staging.write(
@@ -178,8 +198,17 @@ def write_yolo(dataset: Dataset, named: Named, staging: Staging) -> None:
         for name, number in zip(dataset.classes, dataset.class_ids, strict=False)
         if number is not None
     }
-    document = json.dumps({"class_ids": ids, "records": notes}, ensure_ascii=False)
-    staging.write(SIDECAR, document.encode("utf-8", "replace"))
+    parts = (text.encode("utf-8", "replace") for text in _yolo_sidecar(ids, named))
+    staging.write_parts(SIDECAR, parts)
+
+
+def _yolo_sidecar(ids: dict[str, int], named: NamedRecords) -> Iterator[str]:
+    yield f'{{"class_ids": {json.dumps(ids, ensure_ascii=False)}, "records": {{'
+    for number, (record, name) in enumerate(named):
+        notes = (yolo_image_path(record, name), _yolo_notes(record))
+        key, value = (json.dumps(one, ensure_ascii=False) for one in notes)
+        yield f"{', ' if number else ''}{key}: {value}"
+    yield "}}"
 
 
 def _yolo_key(split: str) -> str:
