@@ -227,7 +227,9 @@ def _arrays(path: Path) -> dict[str, Array]:
     regular_file.refuse_bomb(path)
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
-    if not all(isinstance(array, np.ndarray) for array in arrays.values()):  # numpy returns other members as bytes
+    if not all(
+        isinstance(array, np.ndarray) for array in arrays.values()
+    ):  # numpy returns other members as bytes
         raise ValueError(f"{path.name} holds something else than arrays")
     return arrays
 
