@@ -16,7 +16,7 @@ import numpy as np
 from holdfast.data.files import filesystem, process_pool
 from holdfast.data.images import base64_images
 from holdfast.data.images.exif import boxes_frame, turned_upright
-from holdfast.data.images.image_file import ImageFacts, header, unsupported_kind
+from holdfast.data.images.image_file import ImageFacts, header, probe_image, unsupported_kind
 from holdfast.data.records import Box, Dataset, ImageRef, Record
 from holdfast.data.workers import worker_choice
 
@@ -91,7 +91,7 @@ def columns_of(
         return _columns_by_workers(dataset)
     Image.init()  # all formats, before the threads start: Pillow loads them on first use, and not thread-safely
     with ThreadPoolExecutor(threads) as pool:
-        found = pool.map(lambda record: header(record.image), dataset.records)
+        found = pool.map(lambda record: _facts(record.image), dataset.records)
         facts = []
         for number, fact in enumerate(found, 1):
             facts.append(fact)
@@ -109,7 +109,12 @@ def _columns_by_workers(dataset: Dataset) -> Columns:
 
 def _header_and_size(shared: None, image: ImageRef) -> tuple[ImageFacts | None, int]:
     """In a worker."""
-    return header(image), filesystem.size(image.path) or 0
+    return _facts(image), filesystem.size(image.path) or 0
+
+
+def _facts(image: ImageRef) -> ImageFacts:
+    """Of the header; where that gives none, why: the file is missing, refused to this user, or no image."""
+    return header(image) or probe_image(image)
 
 
 def from_facts(
@@ -152,7 +157,7 @@ def from_facts(
 
 def _usable(fact: ImageFacts | None) -> ImageFacts | str:
     if fact is None:
-        return "the file is missing, empty, or not an image"
+        return "reading it ended the process that read it"
     if fact.problem:
         return f"{fact.problem}: {fact.detail}"
     odd = unsupported_kind(fact)
