@@ -214,8 +214,12 @@ def _checksums(path: Path) -> dict[str, str]:
     try:
         lines = regular_file.read_text(path / CHECKSUMS_FILE, most=_META_BYTES).splitlines()
         sums = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
-    except (OSError, ValueError) as error:
-        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} is missing or unreadable") from error
+    except FileNotFoundError as error:
+        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} is missing") from error
+    except OSError as error:
+        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} has lines that are no checksums") from error
     if META_FILE not in sums:
         raise CorruptCheckpoint(f"{CHECKSUMS_FILE} does not list {META_FILE}")
     if not all(_LISTED.fullmatch(name) for name in sums):
