@@ -37,6 +37,12 @@ def test_links_are_refused_where_they_may_lead_outside(tmp_path: Path) -> None:
         regular_file.read_text(tmp_path / "link", most=100, links=False)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_that_of_a_missing_one(name: str) -> None:
+    with pytest.raises(FileNotFoundError, match="no file can have this name"):
+        regular_file.read_bytes(name, most=10)
+
+
 def test_more_than_the_bound_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.write_bytes(b"x" * 2049)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,11 @@ def make_private_folder(path: Path) -> None:
 def random_sibling(path: Path) -> Path:
     """A hidden name beside `path` that nobody can know beforehand, for what is renamed to it when it is whole."""
     return _temporary(path)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """What writers of `path` that were killed left beside it. Only for who knows that nobody writes it now."""
+    return [one for one in path.parent.glob(f".{glob.escape(path.name[:40])}.*.part") if one.is_file()]
 
 
 def temporary_folder() -> Path:

@@ -37,6 +37,8 @@ def open_regular(path: Path | str, *, links: bool = True) -> io.BufferedReader:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW)
     try:
         fd = os.open(path, flags)
+    except ValueError:
+        raise FileNotFoundError(errno.ENOENT, "no file can have this name", str(path)) from None
     except OSError as error:
         if error.errno == errno.ELOOP and not links:
             raise OSError(

@@ -30,7 +30,7 @@ from holdfast.data.reading.load import read
 from holdfast.data.records import Box, Dataset, ImageRef, Record
 from holdfast.data.writing.convert import ConvertOptions, write
 from holdfast.errors import HoldfastError
-from tests.fuzz.mutations import cut, flip, stuff
+from tests.fuzz.mutations import cut, flip, structure, stuff
 
 from . import made
 from . import test_listed_formats as listed
@@ -124,7 +124,7 @@ def image_bomb(rng: random.Random, data: bytes) -> bytes:
 
 
 ANY: tuple[Mutation, ...] = (flip, cut, stuff, repeat)
-TEXT: tuple[Mutation, ...] = (*ANY, numbers, numbers, bomb)
+TEXT: tuple[Mutation, ...] = (*ANY, numbers, numbers, bomb, structure, structure)
 IMAGE: tuple[Mutation, ...] = (*ANY, image_bomb)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,20 @@ def test_convert_repair_and_inspect_say_what_they_did(capsys: pytest.CaptureFixt
     assert page.count("<figure>") == 5
     assert not re.search(r"(src|href)=[\"']?https?:", page)
     assert "zero-area-box" in page
+
+
+def test_markup_of_a_dataset_is_text_in_its_page_which_runs_nothing(tmp_path: Path) -> None:
+    markup = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    xml = made.voc_xml("a.jpg", (64, 48), [(escape(markup), 5, 5, 30, 30)])
+    (tmp_path / "<u>").mkdir()
+    (tmp_path / "<u>" / "a.jpg").write_bytes(made.image(64, 48, 1))
+    (tmp_path / "<u>" / "a.xml").write_text(xml)
+    assert main(["data", "inspect", str(tmp_path / "<u>"), "--out", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert escape(markup) in page
+    assert not re.search(r"<(script|u>|img src=x)", page)
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in page
 
 
 def test_a_recipes_data_is_found_beside_it(

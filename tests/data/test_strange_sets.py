@@ -265,6 +265,20 @@ def test_compressed_shards(tmp_path: Path, pack: Callable[[bytes], bytes], says:
     assert caught.value.where == str(shard) and change in caught.value.change[0]
 
 
+@pytest.mark.parametrize("name", ["a\0b.jpg", "\ud800.jpg"])
+def test_a_name_that_no_file_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    images = [IMAGE, IMAGE | {"id": 8, "file_name": name}]
+    boxes = [ANNOTATION, ANNOTATION | {"id": 2, "image_id": 8}]
+    document = {"images": images, "annotations": boxes, "categories": [CATEGORY]}
+    one_image(**{"_annotations.coco.json": json.dumps(document)})(tmp_path / "set")
+    report, _ = check([DatasetPart(str(tmp_path / "set"))], processes=1)
+    assert {finding.slug: finding.count for finding in report.findings}["unreadable-image"] == 1
+    converted = convert(str(tmp_path / "set"), str(tmp_path / "out"), "voc")
+    assert {finding.slug: finding.count for finding in converted.findings} == {"unreadable-image": 1}
+    assert [path.name for path in (tmp_path / "out" / "JPEGImages").iterdir()] == ["a.jpg"]
+
+
 def test_a_png_header_is_read_without_its_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pillow decodes a PNG to look for EXIF behind the pixels: seconds and gigabytes for a large one."""
     from PIL.PngImagePlugin import PngImageFile

@@ -12,6 +12,7 @@ Mutation = Callable[[random.Random, bytes], bytes]
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 2**31, 2**63, 2**64 + 1, 10**400, 1e308, -0.0, float("nan"), float("inf"), "", "nan", "x" * 5000,
     "\x1b]0;t\x07\x1b[2J", "\udcff", "../../etc/passwd", [], {}, [[]], {"a": {"b": []}}, ["x"] * 50, "0", "\0",
+    "\ud800",
 )  # fmt: skip
 
 

@@ -181,11 +181,23 @@ def test_so_many_are_skipped_and_each_is_told(folder_of: Callable) -> None:
     assert same(first(2, restarted.batches(2)), found[2:])
 
 
-def test_an_image_without_a_header_stops_before_the_first_step(folder_of: Callable) -> None:
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"not an image", "unreadable-image: no image format begins with b'not an i'"),
+        (b"", "unreadable-image: the file is empty: 0 bytes"),
+        (None, "missing-image: there is no such file"),
+    ],
+)
+def test_an_image_without_a_header_stops_before_the_first_step(
+    folder_of: Callable, content: bytes | None, why: str
+) -> None:
     made = folder_of(random_rectangles(3), ".jpg")
-    Path(made.records[1].image.path).write_bytes(b"not an image")
-    with pytest.raises(UndecodableImage, match=r"0001\.jpg"):
+    path = Path(made.records[1].image.path)
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(UndecodableImage, match=r"0001\.jpg") as caught:
         Stream(dataset_columns.columns_of(made), SMALL)
+    assert caught.value.found[0].startswith(why)
 
 
 def test_no_images_is_an_error() -> None:

@@ -1,7 +1,7 @@
 """Real faults under `holdfast train`, as a user meets them: each ends in a finished run or a clear verdict.
 
-The full disk is a small file system in memory, the kernel's kill is a real one by a control group, both of which need
-root; the clock jumps by a library that is compiled here.
+The full disk is a small file system in memory, the kernel's kill is a real one by a control group, and permissions are
+refused to another user: these need root. The clock jumps by a library that is compiled here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast.journal.beats import BeatReader
 from holdfast.train.checkpoint import checkpoint_files
 from tests.train import shapes
@@ -39,7 +40,7 @@ class Training:
 
     def __init__(
         self, folder: Path, data: Path, *sets: str, resume: bool = False, steps: int = 12,
-        before: Callable[[], None] | None = None, **environment: str,
+        before: Callable[[], None] | None = None, prefix: Sequence[str] = (), **environment: str,
     ) -> None:  # fmt: skip
         settings = {
             "data.validation_fraction": "0.2", "model.input": "64", "train.steps": str(steps), "train.batch": "8",
@@ -47,7 +48,17 @@ class Training:
         } | dict(one.split("=", 1) for one in sets)  # fmt: skip
         words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         source = ["--resume"] if resume else [str(data)]
-        command = [sys.executable, "-m", "holdfast", "train", *source, "--run-dir", str(folder), *words]
+        command = [
+            *prefix,
+            sys.executable,
+            "-m",
+            "holdfast",
+            "train",
+            *source,
+            "--run-dir",
+            str(folder),
+            *words,
+        ]
         self.folder, self.log = folder, folder.parent.parent / f"{folder.name}.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -146,6 +157,14 @@ def heed_modes() -> None:
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
+def unmount(disk: Path) -> None:
+    """Processes that have just ended may keep it busy for a moment."""
+    until = time.monotonic() + 30
+    while subprocess.run(["umount", disk], check=False, capture_output=True).returncode:
+        assert time.monotonic() < until, "somebody still uses the disk"
+        time.sleep(0.2)
+
+
 @needs_root
 @pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="no mkfs.ext4")
 def test_a_disk_that_the_kernel_makes_read_only_loses_nothing(data: Path, whole: str, tmp_path: Path) -> None:
@@ -169,7 +188,7 @@ def test_a_disk_that_the_kernel_makes_read_only_loses_nothing(data: Path, whole:
         assert "holdfast: no verdict: " in run.text()
         (kept,) = elsewhere.glob("holdfast-run-*/step-12")
         assert f"the state was saved as {kept} instead" in " ".join(run.text().split())
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
         assert subprocess.run(["e2fsck", "-fy", image], capture_output=True, check=False).returncode < 4
         subprocess.run(mount, check=True)
         shutil.move(kept, run.folder / "checkpoints" / "step-12")
@@ -178,6 +197,133 @@ def test_a_disk_that_the_kernel_makes_read_only_loses_nothing(data: Path, whole:
         assert again.verdict()["weights_sha256"] == whole
     finally:
         subprocess.run(["umount", "-l", disk], check=False)
+
+
+#: Another user, for whom the first folder above Python that is closed to him is open: it is often root's home.
+SOMEBODY = """
+if [ "$1" ]; then
+  mount -t tmpfs none "$2"
+  mkdir "$2/upper" "$2/work"
+  mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$1"
+  chmod 755 "$1"
+fi
+shift 2
+exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+"""
+NOBODY = 65534
+
+
+class Somebody:
+    """Starts trainings as another user, who owns `home`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, overlay = folder / "home", folder / "overlay"
+        overlay.mkdir()
+        self.home.mkdir()
+        os.chown(self.home, NOBODY, NOBODY)
+        for above in (folder, *folder.parents):
+            if str(above).startswith("/tmp/"):
+                above.chmod(0o755)
+        needed = (Path(sys.base_prefix), Path(sys.prefix), Path(holdfast.__file__))
+        closed = [one for path in needed for one in reversed(path.parents) if not one.stat().st_mode & 1]
+        own_mounts = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", SOMEBODY, "sh"]
+        self.prefix = [*own_mounts, str(closed[0]) if closed else "", str(overlay)]
+        able = [*self.prefix, sys.executable, "-c", "import holdfast, keras"]
+        if subprocess.run(able, cwd="/", capture_output=True, check=False).returncode:
+            pytest.skip("somebody else cannot start this Python here")
+
+    def train(self, folder: Path, data: Path, *sets: str, resume: bool = False) -> Training:
+        return Training(
+            folder, data, *sets, resume=resume, prefix=self.prefix, HOME=str(self.home), TMPDIR=str(self.home)
+        )
+
+
+@pytest.fixture
+def somebody(tmp_path: Path, data: Path) -> Somebody:
+    for above in (data, *data.parents):
+        if str(above).startswith("/tmp/"):
+            above.chmod(0o755)
+    return Somebody(tmp_path)
+
+
+@needs_root
+def test_a_run_folder_that_another_user_takes_over_loses_nothing(
+    data: Path, whole: str, somebody: Somebody
+) -> None:
+    run = somebody.train(somebody.home / "runs" / "taken", data).reach(6)
+    folders = (run.folder, run.folder / "checkpoints")
+    for folder in folders:
+        os.chown(folder, 0, 0)
+        folder.chmod(0o755)
+    assert run.end() == 2, run.text()
+    (kept,) = somebody.home.glob("holdfast-taken-*/step-12")
+    assert f"the state was saved as {kept} instead" in " ".join(run.text().split())
+    assert kept.stat().st_uid == NOBODY
+    for folder in folders:
+        os.chown(folder, NOBODY, NOBODY)
+    kept.rename(run.folder / "checkpoints" / "step-12")
+    again = somebody.train(run.folder, data, resume=True)
+    assert again.end() == 0, again.text()
+    assert again.verdict()["weights_sha256"] == whole
+
+
+@needs_root
+def test_checkpoints_that_this_user_may_not_read(data: Path, whole: str, somebody: Somebody) -> None:
+    """As after a resume by root: the newest is root's own. The one before is used, and the reason is reported."""
+    run = somebody.train(somebody.home / "runs" / "mixed", data)
+    assert run.end() == 0, run.text()
+    saved = checkpoint_files.committed(run.folder / "checkpoints")
+    assert [path.name for path in saved] == ["step-4", "step-8", "step-12"]
+    for file in saved[-1].iterdir():
+        os.chown(file, 0, 0)
+        file.chmod(0o600)
+    again = somebody.train(run.folder, data, resume=True)
+    assert again.end() == 0, again.text()
+    assert "checkpoint step-12 is corrupt: SHA256SUMS cannot be read: Permission denied" in again.text()
+    assert again.verdict()["weights_sha256"] == whole
+
+
+def _no_place(home: Path, data: Path) -> tuple[Path, Path]:
+    (home / "closed").mkdir()
+    return home / "closed" / "run", data
+
+
+def _another_users_run(home: Path, data: Path) -> tuple[Path, Path]:
+    (home / "runs" / "root").mkdir(parents=True)
+    return home / "runs" / "root", data
+
+
+def _annotations(home: Path, data: Path) -> tuple[Path, Path]:
+    own = Path(shutil.copytree(data, home / "own"))
+    (own / "annotations.json").chmod(0o600)
+    return home / "runs" / "run", own
+
+
+def _image(home: Path, data: Path) -> tuple[Path, Path]:
+    own = Path(shutil.copytree(data, home / "own"))
+    sorted((own / "images").iterdir())[3].chmod(0o600)
+    return home / "runs" / "run", own
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (_no_place, "error[permission-denied]"),
+        (_another_users_run, "error[permission-denied]"),
+        (_annotations, "annotations.json: this user may not read the file"),
+        (_image, "found   unreadable-image: this user may not read the file"),
+    ],
+)
+def test_what_another_user_may_not_touch_is_named_before_the_first_step(
+    data: Path, somebody: Somebody, refused: Callable[[Path, Path], tuple[Path, Path]], said: str
+) -> None:
+    folder, source = refused(somebody.home, data)
+    run = somebody.train(folder, source)
+    assert run.end() == 2, run.text()
+    assert said in run.text()
+    assert "Traceback" not in run.text()
+    assert not list(somebody.home.rglob("step-*"))
 
 
 def test_images_that_vanish_are_named(data: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from holdfast.data.files import filesystem, process_pool
 from holdfast.data.files.packed_list import PackedList, PackedWriter
 from holdfast.data.images import base64_images
 from holdfast.data.images.exif import boxes_frame, turned_upright
-from holdfast.data.images.image_file import ImageFacts, header, unsupported_kind
+from holdfast.data.images.image_file import ImageFacts, header, probe_image, unsupported_kind
 from holdfast.data.records import Box, Dataset, ImageRef, Record
 from holdfast.data.workers import worker_choice
 
@@ -98,7 +98,7 @@ def columns_of(
         facts = PackedWriter[ImageFacts | None]()
         remaining = (record.image for record in dataset.records)
         while part := list(islice(remaining, 256)):
-            facts.extend(pool.map(header, part))
+            facts.extend(pool.map(_facts, part))
             if progress is not None and len(part) == 256:
                 progress(len(facts))
     return from_facts(dataset, facts.finished())
@@ -117,7 +117,12 @@ def _columns_by_workers(dataset: Dataset) -> Columns:
 
 def _header_and_size(shared: None, image: ImageRef) -> tuple[ImageFacts | None, int]:
     """In a worker."""
-    return header(image), filesystem.size(image.path) or 0
+    return _facts(image), filesystem.size(image.path) or 0
+
+
+def _facts(image: ImageRef) -> ImageFacts:
+    """Of the header; where that gives none, why: the file is missing, refused to this user, or no image."""
+    return header(image) or probe_image(image)
 
 
 def from_facts(
@@ -149,7 +154,7 @@ def from_facts(
 
 def _usable(fact: ImageFacts | None) -> ImageFacts | str:
     if fact is None:
-        return "the file is missing, empty, or not an image"
+        return "reading it ended the process that read it"
     if fact.problem:
         return f"{fact.problem}: {fact.detail}"
     odd = unsupported_kind(fact)

@@ -179,6 +179,8 @@ class TrainingRun:
         found = self._newest_checkpoint()
         if found is None:
             self.notify(ev.Note(text="no checkpoint yet: starts at the first step"))
+        else:
+            resume.check_parts(found, self._checkpoints)
         return found
 
     def _saved_spec(self, found: Snapshot | None) -> DetectorSpec | None:
@@ -207,7 +209,7 @@ class TrainingRun:
 
     def _restore(self, step: TrainStep, found: Snapshot) -> LoopState:
         tolerated = components.optimizer_config(self.recipe).tolerated
-        state, note = resume.restore(step, found, self.recipe, tolerated=tolerated)
+        state, note = resume.restore(step, found, self.recipe, tolerated=tolerated, folder=self._checkpoints)
         if note:
             self.notify(ev.Note(text=note))
         if self._is_first and state.patience.best_step is not None:

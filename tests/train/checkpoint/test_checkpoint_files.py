@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -228,6 +230,50 @@ def test_reading_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "SHA256SUMS").write_text(json.dumps({}))
     with pytest.raises(CorruptCheckpoint):
         checkpoint_files.read(tmp_path)
+
+
+def with_right_sums(path: Path, more: str = "") -> None:
+    names = [file.name for file in path.iterdir() if file.name != "SHA256SUMS"]
+    sums = "".join(f"{hashlib.sha256((path / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
+    (path / "SHA256SUMS").write_text(sums + more)
+
+
+@pytest.mark.parametrize("name", ["../outside.npz", "a\0b.npz", "notes.txt", "/etc/passwd"])
+def test_sums_that_list_what_is_no_file_of_a_checkpoint(name: str, tmp_path: Path) -> None:
+    checkpoint_files.write(tmp_path, snapshot(2))
+    path = checkpoint_files.write(tmp_path, snapshot(3))
+    np.savez(tmp_path / "outside.npz", a=np.ones(3))
+    (path / "notes.txt").write_text("")
+    digest = hashlib.sha256((tmp_path / "outside.npz").read_bytes()).hexdigest()
+    with_right_sums(path, f"{digest}  {name}\n")
+    found, rejected = checkpoint_files.newest_complete(tmp_path)
+    assert found is not None
+    assert equal(found, snapshot(2))
+    assert [one.reason for one in rejected] == ["SHA256SUMS lists what is no file of a checkpoint"]
+
+
+def test_what_is_no_array_is_no_group(tmp_path: Path) -> None:
+    """numpy returns the bytes of a member that is no array."""
+    path = checkpoint_files.write(tmp_path, snapshot(3))
+    with zipfile.ZipFile(path / "weights.npz", "a") as archive:
+        archive.writestr("more.npy", b"hello")
+    with_right_sums(path)
+    with pytest.raises(CorruptCheckpoint, match=r"weights\.npz holds something else than arrays"):
+        checkpoint_files.read(path)
+
+
+def test_a_kill_before_a_pointer_is_renamed_leaves_nothing_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(os, "replace", lambda *names: os._exit(77))
+        checkpoint_files.set_pointer(tmp_path, BEST, "step-3")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 77
+    assert len(list(tmp_path.glob(".best.*"))) == 1
+    checkpoint_files.write(tmp_path, snapshot(4))
+    checkpoint_files.prune(tmp_path, keep=2, written=4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "step-4"]
 
 
 def test_a_note_that_is_no_text_names_nothing(tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from holdfast import settings
 from holdfast.errors import HoldfastError
 from holdfast.report.text import render_error
 from holdfast.train.checkpoint import resume
+from holdfast.train.checkpoint.checkpoint_files import Snapshot
 from holdfast.train.checkpoint.resume import CannotResume
 
 SPEC = {"classes": ["cat", "dog"], "anchors": None, "normalization": "frozen-batch", "precision": "float32"}
@@ -82,6 +85,46 @@ def test_accepted_changes_resume_where_the_weights_still_fit() -> None:
             changed("model.detector=retinanet", "train.batch=8"), where="recipe.toml", accepted=True
         )
     assert len(caught.value.change) == 1, "--accept-changes would not help"
+
+
+PARTS = {"recipe": {}, "data": {}, "spec": {}, "progress": {}, "micro_batch": 4}
+
+
+@pytest.mark.parametrize(
+    ("meta", "said"),
+    [
+        ({}, "recipe, data, spec, progress, micro_batch"),
+        (PARTS | {"data": "text", "micro_batch": None}, "data, micro_batch"),
+    ],
+)
+def test_a_checkpoint_of_another_program_is_refused(meta: dict[str, Any], said: str, tmp_path: Path) -> None:
+    resume.check_parts(Snapshot(12, {}, PARTS), tmp_path)
+    with pytest.raises(CannotResume, match="does not hold the state of this run") as refused:
+        resume.check_parts(Snapshot(12, {}, meta), tmp_path)
+    assert refused.value.found == (f"meta.json does not say: {said}",)
+    assert refused.value.where == str(tmp_path / "step-12")
+
+
+def test_a_state_of_another_network_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
+    from tests.train import tiny
+    from tests.train.tiny_run import OPTIMIZER
+
+    step = tiny.step(tiny.network(), OPTIMIZER, size=8)
+    recipe = settings.resolve({"data": {"train": "shapes"}}, ["train.ema=0.9"])
+    meta = PARTS | {"recipe": resume.flatten(recipe)}
+    whole = step.export()
+    name = min(whole["weights"])
+    resume.restore(step, Snapshot(12, whole, meta), recipe, tolerated=0, folder=tmp_path)
+    for weights in (
+        {},
+        {one: array for one, array in whole["weights"].items() if one != name},
+        {**whole["weights"], name: np.zeros((*whole["weights"][name].shape, 2), np.float32)},
+    ):
+        other = Snapshot(12, {**whole, "weights": weights}, meta)
+        with pytest.raises(CannotResume) as refused:
+            resume.restore(step, other, recipe, tolerated=0, folder=tmp_path)
+        assert refused.value.found[0].startswith("missing, or of another shape: weights/")
+        assert name in refused.value.found[0]
 
 
 def test_the_refusals_read_well(stored: Callable[[str, str], None]) -> None:

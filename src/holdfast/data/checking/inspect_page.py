@@ -17,6 +17,8 @@ from holdfast.report import plots
 
 GRID = 24
 MOST_CLASSES = 40
+#: The page needs no script, and nothing from elsewhere.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --dim: #667; --line: #d5dbe3; --card: #fff;
@@ -76,6 +78,7 @@ def page(report: Report, census: DatasetStatistics, figures: list[str], colours:
     name = escape(report.path)
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{name}</title><style>{_STYLE}</style><h1>{name}</h1>"
         f"<p class=dim>written by holdfast data inspect; opens without a network</p>{_tiles(report, census)}"
         f"<h2>What was found</h2>{_findings(report.findings)}<h2>In numbers</h2>{_plots(census)}"

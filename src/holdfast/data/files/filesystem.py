@@ -121,7 +121,7 @@ def size(path: str) -> int | None:
             filesystem, inner = _filesystem(path)
             return int(filesystem.size(inner) or 0)
         return os.stat(path).st_size
-    except OSError:
+    except (OSError, ValueError):  # ValueError for a name that no file can have, with a null byte
         return None
 
 
@@ -131,7 +131,7 @@ def size_and_time(path: str) -> tuple[int, int] | None:
         return None
     try:
         status = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return status.st_size, status.st_mtime_ns
 

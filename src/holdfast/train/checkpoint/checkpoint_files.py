@@ -38,6 +38,7 @@ CHECKSUMS_FILE = "SHA256SUMS"
 META_FILE = "meta.json"
 LATEST, BEST = "latest", "best"
 REPLACED_SUFFIX = ".was"
+_LISTED = re.compile(rf"[\w-]+\.npz|{re.escape(META_FILE)}")  # no path: sums may be a stranger's
 _POINTER_BYTES = 4096
 _META_BYTES = 256 << 20  # it has the place in the data and the history of losses
 
@@ -213,17 +214,28 @@ def _checksums(path: Path) -> dict[str, str]:
     try:
         lines = regular_file.read_text(path / CHECKSUMS_FILE, most=_META_BYTES).splitlines()
         sums = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
-    except (OSError, ValueError) as error:
-        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} is missing or unreadable") from error
+    except FileNotFoundError as error:
+        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} is missing") from error
+    except OSError as error:
+        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} has lines that are no checksums") from error
     if META_FILE not in sums:
         raise CorruptCheckpoint(f"{CHECKSUMS_FILE} does not list {META_FILE}")
+    if not all(_LISTED.fullmatch(name) for name in sums):
+        raise CorruptCheckpoint(f"{CHECKSUMS_FILE} lists what is no file of a checkpoint")
     return sums
 
 
 def _arrays(path: Path) -> dict[str, Array]:
     regular_file.refuse_bomb(path)
     with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+        arrays = {name: file[name] for name in file.files}
+    if not all(
+        isinstance(array, np.ndarray) for array in arrays.values()
+    ):  # numpy returns other members as bytes
+        raise ValueError(f"{path.name} holds something else than arrays")
+    return arrays
 
 
 def _step(path: Path) -> int | None:
@@ -254,6 +266,9 @@ def prune(folder: Path, *, keep: int, written: int) -> None:
     recover(folder)
     for leftover in (*folder.glob("step-*.part"), *folder.glob("step-*.old")):
         shutil.rmtree(leftover, ignore_errors=True)
+    for pointer in (LATEST, BEST):
+        for leftover in atomic_write.leftovers(folder / pointer):
+            leftover.unlink(missing_ok=True)
 
 
 # -- comparing ------------------------------------------------------------------------------------

@@ -222,6 +222,41 @@ def newest_checkpoint(folder: Path, notify: Callable[[ev.Event], None]) -> Snaps
     return found
 
 
+#: What a checkpoint of this trainer says beside its arrays; right checksums alone do not make it one.
+_PARTS: dict[str, type] = {"recipe": dict, "data": dict, "spec": dict, "progress": dict, "micro_batch": int}
+
+
+def check_parts(found: Snapshot, folder: Path) -> None:
+    """Refuses a checkpoint that another program wrote."""
+    odd = [name for name, kind in _PARTS.items() if not isinstance(found.meta.get(name), kind)]
+    if odd:
+        raise _not_ours(folder / found.name, f"{checkpoint_files.META_FILE} does not say: {_listed(odd)}")
+
+
+def check_arrays(found: Snapshot, needed: checkpoint_files.Groups, folder: Path) -> None:
+    """Refuses a state that is not that of this network: `needed` has the names and the shapes."""
+    shapes = {
+        f"{group}/{name}": array.shape for group, arrays in needed.items() for name, array in arrays.items()
+    }
+    saved = {
+        f"{group}/{name}": array.shape
+        for group, arrays in found.groups.items()
+        for name, array in arrays.items()
+    }
+    odd = [name for name, shape in shapes.items() if saved.get(name) != shape]
+    if odd:
+        raise _not_ours(folder / found.name, f"missing, or of another shape: {_listed(odd)}")
+
+
+def _not_ours(path: Path, why: str) -> CannotResume:
+    return CannotResume(
+        "the newest checkpoint does not hold the state of this run",
+        where=path,
+        found=why,
+        change=f"move {path.name} elsewhere to resume from the one before it, or start in another --run-dir",
+    )
+
+
 def check_checkpoint(
     found: Snapshot, recipe: Recipe, data: Mapping[str, Any], spec: Mapping[str, Any], *, where: str, accepted: bool
 ) -> list[ev.Event]:  # fmt: skip
@@ -247,12 +282,16 @@ def adapted(found: Snapshot, recipe: Recipe, *, unapplied: int) -> Snapshot:
     return replace(found, groups=groups)
 
 
-def restore(step: TrainStep, found: Snapshot, recipe: Recipe, *, tolerated: int) -> tuple[LoopState, str]:
+def restore(
+    step: TrainStep, found: Snapshot, recipe: Recipe, *, tolerated: int, folder: Path
+) -> tuple[LoopState, str]:
     """Loads the checkpoint into the step. Returns the loop's state, and a note when the best is chosen differently."""
     state, note = loop_state.from_json(found.meta["progress"]), ""
     if changed := changed_best_criteria(found.meta["recipe"], flatten(recipe)):
         state.patience = EarlyStoppingState()
         note = f"{changed}: the best checkpoint is chosen again from here"
+    needed = step.export()
+    check_arrays(found, {group: needed[group] for group in needed if group != "ema"}, folder)
     step.load(adapted(found, recipe, unapplied=min(state.skipped, tolerated)).groups)
     return state, note
 
