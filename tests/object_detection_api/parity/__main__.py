@@ -25,6 +25,9 @@ from .compared import Agreement, Answers, compare
 
 _HERE = Path(__file__).parent
 _BOXES = 5
+_GRID = (
+    4096  # boxes lie on it, so that pixels and shares of the image are the same numbers: the API takes shares
+)
 
 
 def main() -> int:
@@ -99,7 +102,8 @@ def inputs_of(
     rng = np.random.default_rng(3)
     corner = rng.uniform(0.0, 0.6, (count, _BOXES, 2))
     sides = rng.uniform(0.1, 0.38, (count, _BOXES, 2))
-    boxes = np.concatenate([corner, corner + sides], axis=-1) * np.array([*size, *size])
+    shares = np.round(np.concatenate([corner, corner + sides], axis=-1) * _GRID) / _GRID
+    boxes = shares * np.array([*size, *size])
     return {
         "images": np.stack(images), "boxes": boxes.astype(np.float32),
         "labels": rng.integers(0, classes, (count, _BOXES)).astype(np.int32),
@@ -112,7 +116,12 @@ def line_of(case: Case, backend: str, found: Agreement) -> str:
         f"{found.detections} detections, {found.unpaired} without a partner, least IoU {found.least_iou:.6f}, "
         f"scores {found.scores:.1e}, losses {found.losses:.1e}"
         + (f", {found.regions_apart} regions without a partner" if found.regions_apart is not None else "")
-        + (f" ({found.tied} images with equal anchors left out)" if found.tied else "")
+        + (f", {found.given_apart} apart on the API's outputs" if found.given_apart is not None else "")
+        + (
+            f" (without {found.left_out} images with equal anchors or other regions)"
+            if found.left_out
+            else ""
+        )
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-_CALIBRATION_IMAGES = 4  # one after the other: the regions of four at once take ten gigabytes
+_CALIBRATION_IMAGES = 4
 
 
 def main() -> None:
@@ -95,8 +95,12 @@ RAW = (
 
 
 def randomise(model: Any, pixels: Any, seed: int) -> None:
-    """Weights of a useful size, and batch statistics that are the mean of those of real images, which are taken from
-    all over. Heads then speak up for a few classes here and there, as trained ones do."""
+    """Weights of a useful size, and the batch statistics of real images, which are taken from all over. Heads then
+    speak up for a few classes here and there, as trained ones do.
+
+    Images come all at once: SSD's last level is one cell, of which one image has no variance. For Faster R-CNN they
+    come one after the other, because the regions of four take ten gigabytes; the statistics are the mean of all.
+    """
     import tensorflow as tf
 
     rng = np.random.default_rng(seed)
@@ -106,10 +110,11 @@ def randomise(model: Any, pixels: Any, seed: int) -> None:
         variable.assign(_fresh(variable, rng))
     norms = [one for one in model.submodules if hasattr(one, "moving_mean")]
     tf.keras.backend.set_learning_phase(True)  # the API's layers ask for it
-    for index in range(len(pixels)):
+    step = 1 if two_stages(model) else len(pixels)
+    for index, start in enumerate(range(0, len(pixels), step)):
         for one in norms:
             one.momentum, one._training = index / (index + 1), True
-        model.predict(*model.preprocess(tf.constant(pixels[index : index + 1])))
+        model.predict(*model.preprocess(tf.constant(pixels[start : start + step])))
         gc.collect()
     tf.keras.backend.set_learning_phase(False)
     for one in norms:

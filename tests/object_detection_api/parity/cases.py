@@ -31,7 +31,7 @@ CASES = (
     Case("ssd-mobilenet-v2", "ssd_mobilenet_v2_320x320_coco17_tpu-8", 0, 90),
     Case("fpnlite", "ssd_mobilenet_v2_fpnlite_320x320_coco17_tpu-8", 0, 90),
     Case("retinanet-resnet50", "ssd_resnet50_v1_fpn_640x640_coco17_tpu-8", 0, 90),
-    Case("faster-rcnn-resnet50", "faster_rcnn_resnet50_v1_640x640_coco17_tpu-8", 320, 90, _ALL_REGIONS),
+    Case("faster-rcnn-resnet50", "faster_rcnn_resnet50_v1_640x640_coco17_tpu-8", 0, 90, _ALL_REGIONS),
     Case("faster-rcnn-resnet50-gpu", "faster_rcnn_resnet50_v1_800x1333_coco17_gpu-8", 256, 5, _ALL_REGIONS),
     Case("retinanet-resnet101", "ssd_resnet101_v1_fpn_640x640_coco17_tpu-8", 256, 5),
 )

@@ -12,19 +12,21 @@ Floats = NDArray[np.float64]
 Answers = dict[str, NDArray[Any]]
 
 RAW, SCORES, LEAST_IOU, LOSS, REGION_PIXELS = 1e-4, 1e-4, 0.999, 1e-4, 0.05
-LOSSES = {
-    "classification": "Loss.classification_loss", "localization": "Loss.localization_loss",
+LOSSES = {"classification": "Loss.classification_loss", "localization": "Loss.localization_loss"}
+ANCHOR_LOSSES = {
     "rpn_objectness": "Loss.RPNLoss.objectness_loss", "rpn_localization": "Loss.RPNLoss.localization_loss",
 }  # fmt: skip
 REGION_LOSSES = {
     "classification": "Loss.BoxClassifierLoss.classification_loss",
     "localization": "Loss.BoxClassifierLoss.localization_loss",
 }
+DETECTED = ("boxes", "scores", "classes")
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """`raw` is relative to the largest output; `unpaired` detections have no partner in the other answer."""
+    """`raw` is relative to the largest output; `unpaired` detections have no partner in the other answer. Of an image
+    whose regions differ, the detections in the API's regions are compared."""
 
     raw: float
     detections: int
@@ -32,31 +34,58 @@ class Agreement:
     least_iou: float
     scores: float
     losses: float
-    tied: int  # images whose losses are left out: two anchors fit one of their boxes equally well
+    left_out: int  # images with a loss that differs, where two anchors fit a box equally well or a region is another
     regions_apart: int | None  # of either side, without one of the other within a twentieth of a pixel
+    given_apart: int | None  # of regions and detections that either side makes of the API's outputs
 
     @property
     def good(self) -> bool:
         near = self.raw <= RAW and self.scores <= SCORES and self.losses <= LOSS
-        return near and self.unpaired == 0 and not self.regions_apart and self.least_iou > LEAST_IOU
+        return near and self.unpaired == 0 and not self.given_apart and self.least_iou > LEAST_IOU
 
 
 def compare(api: Answers, ours: Answers, boxes: NDArray[Any], size: tuple[int, int]) -> Agreement:
-    two_stages = "rpn_box_encodings" in api
-    paired = [pair(api, ours, index, size) for index in range(len(ours["scores"]))]
-    names = {**LOSSES, **REGION_LOSSES} if two_stages else {name: LOSSES[name] for name in REGION_LOSSES}
-    clear = np.ones(len(paired), bool) if two_stages else ~tied(api["anchors"], boxes, size)
-    losses = [
+    if "rpn_box_encodings" not in api:
+        paired = [pair(api, ours, index, size) for index in range(len(boxes))]
+        losses, excused = _losses(api, ours, LOSSES), tied(api["anchors"], boxes, size)
+        return _agreement(_one_stage_raw(api, ours), paired, losses, excused, None, None)
+    apart = _regions_apart(api, ours["regions"])
+    there, given = (
+        [
+            pair(api, {part: ours[f"{name}_{part}"] for part in DETECTED}, index, size)
+            for index in range(len(boxes))
+        ]
+        for name in ("there", "given")
+    )
+    own = [pair(api, ours, index, size) for index in range(len(boxes))]
+    paired = [one if not other else inside for one, inside, other in zip(own, there, apart, strict=True)]
+    losses = np.concatenate([_losses(api, ours, ANCHOR_LOSSES), _losses(api, ours, REGION_LOSSES)])
+    equal = tied(api["anchors"], boxes, (1, 1))
+    excused = np.stack([equal] * len(ANCHOR_LOSSES) + [apart > 0] * len(REGION_LOSSES))
+    return _agreement(
+        _two_stage_raw(api, ours), paired, losses, excused, int(apart.sum()),
+        int(_regions_apart(api, ours["given_regions"]).sum()) + sum(one.unpaired for one in given),
+    )  # fmt: skip
+
+
+def _agreement(
+    raw: float, paired: list[Pairs], losses: NDArray[Any], excused: NDArray[Any], regions: int | None, given: int | None
+) -> Agreement:  # fmt: skip
+    """`losses` are (losses, images): how far they are apart. Of those that are `excused`, far ones are left out."""
+    left_out = excused & (losses > LOSS)
+    return Agreement(
+        raw=raw, detections=sum(one.wanted for one in paired), unpaired=sum(one.unpaired for one in paired),
+        least_iou=min(one.least_iou for one in paired), scores=max(one.scores for one in paired),
+        losses=float(np.where(left_out, 0.0, losses).max()), left_out=int(left_out.any(axis=0).sum()),
+        regions_apart=regions, given_apart=given,
+    )  # fmt: skip
+
+
+def _losses(api: Answers, ours: Answers, names: dict[str, str]) -> NDArray[Any]:
+    return np.stack([
         np.abs(ours[own].reshape(-1) - api[theirs]) / np.maximum(np.abs(api[theirs]), 1e-3)
         for own, theirs in names.items()
-    ]
-    return Agreement(
-        raw=_two_stage_raw(api, ours) if two_stages else _one_stage_raw(api, ours),
-        detections=sum(one.wanted for one in paired), unpaired=sum(one.unpaired for one in paired),
-        least_iou=min(one.least_iou for one in paired), scores=max(one.scores for one in paired),
-        losses=float(np.max(np.stack(losses)[:, clear])), tied=int((~clear).sum()),
-        regions_apart=_regions_apart(api, ours) if two_stages else None,
-    )  # fmt: skip
+    ])  # fmt: skip
 
 
 def tied(anchors: NDArray[Any], boxes: NDArray[Any], size: tuple[int, int]) -> NDArray[np.bool_]:
@@ -82,12 +111,13 @@ def _two_stage_raw(api: Answers, ours: Answers) -> float:
     )
 
 
-def _regions_apart(api: Answers, ours: Answers) -> int:
-    found = 0
-    for own, theirs in zip(ours["raw_2"][:, 0], api["proposal_boxes"][:, 0], strict=True):
+def _regions_apart(api: Answers, regions: NDArray[Any]) -> NDArray[np.int64]:
+    """Of each image."""
+    found = []
+    for own, theirs in zip(regions[:, 0], api["proposal_boxes"][:, 0], strict=True):
         apart = np.abs(own[:, None] - theirs[None]).max(axis=-1)
-        found += sum(int((apart.min(axis=axis) > REGION_PIXELS).sum()) for axis in (0, 1))
-    return found
+        found.append(sum(int((apart.min(axis=axis) > REGION_PIXELS).sum()) for axis in (0, 1)))
+    return np.array(found)
 
 
 def _apart(ours: NDArray[Any], theirs: NDArray[Any]) -> float:

@@ -1,7 +1,8 @@
 """Run by Holdfast's interpreter, once for each backend: the imported model's answers on the same images.
 
 `python -m tests.object_detection_api.parity.our_side MODEL.npz IMAGES.npz API_ANSWERS.npz OUT.npz`. The second stage
-of Faster R-CNN also looks at the API's regions.
+of Faster R-CNN also looks at the API's regions. Regions and detections are also made from the API's own outputs: what
+differs there is not rounding.
 """
 
 from __future__ import annotations
@@ -21,21 +22,14 @@ def main() -> None:
 
     detector: Any = model_file.load(Path(sys.argv[1]))
     given, api = np.load(sys.argv[2]), np.load(sys.argv[3])
-    detect, losses, raw = (
-        compile_detect(detector),
-        compiled(detector, detector.losses_of),
-        compiled(detector, detector),
-    )
-    stages = compiled(detector, lambda both: first_and_second(detector, both))
+    two_stages = detector.spec.detector == "faster-rcnn"
+    detect, losses = compile_detect(detector), compiled(detector, detector.losses_of)
+    raw = compiled(detector, lambda one: (stages if two_stages else outputs)(detector, one))
     found: dict[str, list[Any]] = {}
     for index, pixels in enumerate(given["images"]):
         named = dict(zip(("boxes", "scores", "classes"), detect(pixels[None]), strict=True))
-        outputs = {
-            f"raw_{place}": value for place, value in enumerate(raw(ops.convert_to_tensor(pixels[None])))
-        }
-        if detector.spec.detector == "faster-rcnn":
-            looked = stages({"image": pixels[None], "regions": api["proposal_boxes"][index]})
-            outputs |= dict(zip(("rpn_0", "rpn_1", "theirs_0", "theirs_1"), looked, strict=True))
+        theirs = {name: api[key][index] for name, key in RAW.items()} if two_stages else {}
+        seen = raw({"image": pixels[None], **theirs})
         y1, x1, y2, x2 = given["boxes"][index].T
         batch = {
             "images": pixels[None], "boxes": np.stack([x1, y1, x2, y2], axis=-1)[None].astype(np.float32),
@@ -43,14 +37,42 @@ def main() -> None:
             "real": np.ones((1, len(y1)), bool), "crowd": np.zeros((1, len(y1)), bool),
         }  # fmt: skip
         parts = losses({name: ops.convert_to_tensor(value) for name, value in batch.items()})
-        for name, value in {**named, **outputs, **parts}.items():
+        for name, value in {**named, **seen, **parts}.items():
             found.setdefault(name, []).append(np.asarray(ops.convert_to_numpy(value)))
     np.savez(sys.argv[4], **{name: np.stack(values) for name, values in found.items()})
 
 
-def first_and_second(detector: Any, given: dict[str, Any]) -> Any:
+RAW = {
+    "objectness": "rpn_objectness_predictions_with_background", "region_codes": "rpn_box_encodings",
+    "logits": "class_predictions_with_background", "codes": "refined_box_encodings", "regions": "proposal_boxes",
+}  # fmt: skip
+
+
+def outputs(detector: Any, given: dict[str, Any]) -> dict[str, Any]:
+    logits, codes = detector(given["image"])
+    return {"raw_0": logits, "raw_1": codes}
+
+
+def stages(detector: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The first stage on the image, and the second on the API's regions: `there`. What the API's own outputs become
+    here, the regions of its first stage and the detections of its second: `given`."""
+    from keras import ops
+
     (features,) = detector.backbone(given["image"])
-    return (*detector.rpn(features), *detector._look_closer(features, given["regions"]))
+    objectness, codes = detector.rpn(features)
+    logits, refined = detector._look_closer(features, given["regions"])
+    found = {"rpn_0": objectness, "rpn_1": codes, "theirs_0": logits, "theirs_1": refined}
+    propose = detector._propose
+    found["regions"], _ = propose(objectness, codes, detector.anchors, None)
+    found["given_regions"], _ = propose(given["objectness"], given["region_codes"], detector.anchors, None)
+    real = ops.any(given["regions"] != 0.0, axis=-1)
+    their_logits = ops.roll(given["logits"], -1, axis=-1)  # the API has the background first
+    for name, outputs in {
+        "there": (logits, refined), "given": (their_logits[None], given["codes"][None])
+    }.items():  # fmt: skip
+        detected = detector.detections(*outputs, given["regions"], real)
+        found |= {f"{name}_{part}": value for part, value in detected._asdict().items()}
+    return found
 
 
 def compiled(detector: Any, function: Any) -> Any:

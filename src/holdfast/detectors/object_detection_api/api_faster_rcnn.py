@@ -62,8 +62,11 @@ class ApiFasterRCNN(keras.Model):
         return (*self._look_closer(features, regions), regions, real)
 
     def detect(self, images: Tensor) -> Detections:
+        return self.detections(*self(images))
+
+    def detections(self, logits: Tensor, codes: Tensor, regions: Tensor, real: Tensor) -> Detections:
+        """What outputs of `call` say."""
         options = self.options
-        logits, codes, regions, real = self(images)
         scores = ops.where(real[..., None], ops.softmax(logits)[..., : self.classes], -1.0)
         boxes = decode(codes, regions[:, :, None, :], options.box_scales)
         found = suppress(
