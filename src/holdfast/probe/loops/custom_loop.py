@@ -396,8 +396,8 @@ class CustomLoop:
 
     def losses_of(self, function: Any, result: Any) -> dict[str, Any]:
         """The losses among what a jitted step has returned, perhaps not computed yet."""
-        names = self._returned_names(id(function), getattr(function, "__wrapped__", None))
-        scalars = step_outputs.by_name(names, result)
+        returned = self._returned_by(id(function), getattr(function, "__wrapped__", None))
+        scalars = step_outputs.by_name(returned, result)
         if len(scalars) == 1 and not _OTHER_NUMBER.search(next(iter(scalars))):
             return {"loss": next(iter(scalars.values()))}  # weights and states are no scalars: it is the loss
         return scalars

@@ -23,7 +23,7 @@ class Returned(NamedTuple):
     """What the source of a step says about what it returns."""
 
     names: list[str]  # of its values
-    formulas: dict[str, ast.expr]  # of variables that are put together from others, by name
+    formulas: dict[str, ast.BinOp]  # of variables that are put together from others, by name
 
 
 def by_name(returned: Returned, result: Any, differentiated: str = "") -> dict[str, Any]:
