@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 #: Only what hangs takes longer, also on a machine that is a hundred times slower.
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 
 
 def until(condition: Callable[[], T], what: str) -> T:

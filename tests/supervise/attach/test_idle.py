@@ -26,9 +26,14 @@ def idle_for(pid: int) -> float:
     return found
 
 
+def idles(pid: int, what: str) -> None:
+    """A look may wake what it looks at: there are two seconds before each."""
+    until(lambda: time.sleep(2.0) or idle_for(pid) > 1.0, what)
+
+
 def test_the_time_since_its_threads_ran_grows(tmp_path: Path) -> None:
     with running(DEADLOCK, tmp_path) as program:
-        until(lambda: idle_for(program.pid) > 1.0, "a second in which nothing ran")
+        idles(program.pid, "a second in which nothing ran")
         first = idle_for(program.pid)
         time.sleep(1.0)
         assert idle_for(program.pid) > first + 0.8  # the first look has woken nothing
@@ -36,7 +41,7 @@ def test_the_time_since_its_threads_ran_grows(tmp_path: Path) -> None:
 
 def test_a_thread_that_looks_at_a_flag_does_not_count(tmp_path: Path) -> None:
     with running(POLLS, tmp_path) as program:
-        until(lambda: idle_for(program.pid) > 1.0, "a second in which the main thread did not run")
+        idles(program.pid, "a second in which the main thread did not run")
 
 
 def test_a_process_that_computes_has_just_run(tmp_path: Path) -> None:
@@ -46,7 +51,7 @@ def test_a_process_that_computes_has_just_run(tmp_path: Path) -> None:
 
 def test_stacks_of_a_process_that_waits_are_read_without_a_pause(tmp_path: Path) -> None:
     with running(DEADLOCK, tmp_path) as program:
-        until(lambda: idle_for(program.pid) > 1.0, "both threads to wait for each other")
+        idles(program.pid, "both threads to wait for each other")
         before = idle.by_thread([program.pid])[program.pid, program.pid]
         threads = {thread.name: thread for thread in pyspy.dump_gently(program.pid)}
         assert idle.by_thread([program.pid])[program.pid, program.pid] >= before
