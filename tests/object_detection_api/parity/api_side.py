@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-_CALIBRATION_IMAGES = 4
+_ONE_BY_ONE = 4  # images for the batch statistics of Faster R-CNN
 
 
 def main() -> None:
@@ -30,9 +30,7 @@ def main() -> None:
     if weights.endswith(".npz"):
         restore(checkpoint, model, pixels, np.load(weights), folder)
     else:
-        randomise(
-            model, pixels[:: max(1, len(pixels) // _CALIBRATION_IMAGES)][:_CALIBRATION_IMAGES], int(weights)
-        )
+        randomise(model, pixels, int(weights))
     written = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1).save(checkpoint_number=0)
     trained = in_training(configs["model"], pixels, written) if two_stages(model) else model
     np.savez(out, **answers(model, trained, pixels, given["boxes"], given["labels"]))
@@ -95,11 +93,11 @@ RAW = (
 
 
 def randomise(model: Any, pixels: Any, seed: int) -> None:
-    """Weights of a useful size, and the batch statistics of real images, which are taken from all over. Heads then
-    speak up for a few classes here and there, as trained ones do.
+    """Weights of a useful size, and the batch statistics of the images. Heads then speak up for a few classes here and
+    there, as trained ones do.
 
-    Images come all at once: SSD's last level is one cell, of which one image has no variance. For Faster R-CNN they
-    come one after the other, because the regions of four take ten gigabytes; the statistics are the mean of all.
+    SSD takes all images at once: its last level is one cell, of which few images have no variance. Faster R-CNN takes
+    some from all over, one after the other, and the mean of their statistics: the regions of four take ten gigabytes.
     """
     import tensorflow as tf
 
@@ -110,11 +108,11 @@ def randomise(model: Any, pixels: Any, seed: int) -> None:
         variable.assign(_fresh(variable, rng))
     norms = [one for one in model.submodules if hasattr(one, "moving_mean")]
     tf.keras.backend.set_learning_phase(True)  # the API's layers ask for it
-    step = 1 if two_stages(model) else len(pixels)
-    for index, start in enumerate(range(0, len(pixels), step)):
+    single = pixels[:: max(1, len(pixels) // _ONE_BY_ONE)][:_ONE_BY_ONE, None]
+    for index, batch in enumerate(single if two_stages(model) else [pixels]):
         for one in norms:
             one.momentum, one._training = index / (index + 1), True
-        model.predict(*model.preprocess(tf.constant(pixels[start : start + step])))
+        model.predict(*model.preprocess(tf.constant(batch)))
         gc.collect()
     tf.keras.backend.set_learning_phase(False)
     for one in norms:
