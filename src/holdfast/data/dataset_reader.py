@@ -23,6 +23,7 @@ class Problem:
     detail: str
     count: int = 1  # how many of the kind it stands for, where a file may hold a million of them
     remedy: str = ""  # what to change, where it depends on the file and not only on the finding
+    numbers: tuple[int, ...] = ()  # of classes that are not declared
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,51 @@ KINDS: dict[str, FindingKind] = {
         "boxes hold two corners where the format has a corner and a size",
         "write [x, y, width, height] with width = x2 - x1 and height = y2 - y1",
     ),
+    "size-as-corners": FindingKind(
+        "error",
+        "boxes hold a corner and a size where the format has two corners",
+        "write x1, y1, x2, y2 with x2 = x + width and y2 = y + height",
+    ),
+    "centre-as-corners": FindingKind(
+        "error",
+        "boxes hold a centre and a size where the format has two corners",
+        "write x1, y1, x2, y2 with x1 = centre x - width / 2 and x2 = centre x + width / 2, and y so too",
+    ),
+    "centre-as-corner": FindingKind(
+        "error",
+        "boxes hold the centre where the format has the top left corner",
+        "write x = centre x - width / 2 and y = centre y - height / 2",
+    ),
+    "corner-as-centre": FindingKind(
+        "error",
+        "boxes hold the top left corner where the format has the centre",
+        "write the centre: add half of the width to x and half of the height to y",
+    ),
+    "corners-as-centre": FindingKind(
+        "error",
+        "boxes hold two corners where the format has a centre and a size",
+        "write (x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1",
+    ),
+    "axes-exchanged": FindingKind(
+        "error",
+        "boxes hold y where the format has x, and x where it has y",
+        "exchange them, and width and height too, and write the annotations again",
+    ),
+    "sides-exchanged": FindingKind(
+        "error",
+        "boxes are fractions of the wrong side of the image",
+        "divide x by the image's width and y by its height; NumPy's `shape` has the height first",
+    ),
+    "fractions-as-pixels": FindingKind(
+        "error",
+        "boxes are fractions of the image where the format has pixels",
+        "multiply x by the image's width and y by its height, and write the annotations again",
+    ),
+    "boxes-of-another-size": FindingKind(
+        "error",
+        "boxes were drawn on images of another size",
+        "put the images there that were annotated, or scale the boxes as the images were",
+    ),
     "tiny-box": FindingKind(
         "note",
         "boxes are smaller than 8 pixels",
@@ -108,6 +153,21 @@ KINDS: dict[str, FindingKind] = {
         "nothing: they are cut at the edge",
     ),
     "duplicate-box": FindingKind("warning", "boxes occur twice in one image", f"{REPAIR} with one of each"),
+    "near-duplicate-box": FindingKind(
+        "warning",
+        "many objects have two boxes of one class that nearly agree",
+        "keep one of each pair: two people's or two exports' boxes were put together",
+    ),
+    "complete-image-box": FindingKind(
+        "warning",
+        "most boxes are as large as their image",
+        "export the annotations again, with the box of each mask; what is true of a complete image is no box",
+    ),
+    "only-crowds": FindingKind(
+        "error",
+        "all boxes are crowds, which training leaves out",
+        "write iscrowd = 0 (is_crowd, group_of) for every box that is around one object",
+    ),
     "uncovered-boxes": FindingKind(
         "warning",
         "no anchor of the detector comes near these boxes",
@@ -142,6 +202,21 @@ KINDS: dict[str, FindingKind] = {
         "class names differ only in case, spaces or punctuation",
         f"make them one; {REPAIR} with the more frequent spelling",
     ),
+    "misspelled-class": FindingKind(
+        "warning",
+        "rare class names are one letter from a frequent one",
+        "correct the spelling in the annotations, if they mean the same",
+    ),
+    "misread-text": FindingKind(
+        "warning",
+        "class names were read in a wrong encoding, and written so",
+        "write them again as they were; the program that wrote them has read UTF-8 as Latin-1",
+    ),
+    "background-boxes": FindingKind(
+        "warning",
+        "a class that is called background has boxes",
+        "leave it out: what is in no box is background; or the list of names is one off",
+    ),
     "rare-class": FindingKind(
         "warning", "classes have fewer than 10 boxes", "collect more examples, or leave the class out"
     ),
@@ -151,12 +226,22 @@ KINDS: dict[str, FindingKind] = {
         "one class has more than 10 times the boxes of another",
         "judge by the metric of each class; weigh or sample the rare ones more",
     ),
+    "image-id-off-by-one": FindingKind(
+        "error",
+        "annotations name the image beside their own: image ids are off by one",
+        "count images and image_id from the same number, and write the annotations again",
+    ),
     "duplicate-id": FindingKind("error", "ids occur twice", "give every image and class an id of its own"),
     # -- files
     "image-without-boxes": FindingKind(
         "note",
         "images have no boxes and are trained on as negatives",
         "nothing, if there is nothing in them",
+    ),
+    "annotation-unfinished": FindingKind(
+        "warning",
+        "all images from one on have no box, and would be trained on as negatives",
+        "annotate the rest, or leave these images out",
     ),
     "outside-dataset": FindingKind(
         "note",
@@ -256,6 +341,26 @@ KINDS: dict[str, FindingKind] = {
         "shards of a numbered set are not there",
         "copy the missing ones, unless a part is meant",
     ),
+    "decimal-commas": FindingKind(
+        "note",
+        "numbers of YOLO have a decimal comma, and are read with it",
+        "nothing here; other programs stop at it or read no box",
+    ),
+    "label-in-another-split": FindingKind(
+        "warning",
+        "text files of YOLO lie in the folder of another split than their images",
+        "move them, or the images: other programs find no boxes for these",
+    ),
+    "class-lists-disagree": FindingKind(
+        "warning",
+        "two lists of classes give one number different names",
+        "make the lists equal and write the annotations of one of them again; look with `holdfast data inspect`",
+    ),
+    "name-case": FindingKind(
+        "note",
+        "names of images differ from the files' in upper and lower case",
+        "nothing here; programs on Linux do not find these files",
+    ),
     "unusual-column-order": FindingKind(
         "note",
         "the columns of a CSV come in an unusual order",
@@ -275,6 +380,16 @@ KINDS: dict[str, FindingKind] = {
         "error",
         "the same image is in two splits, so evaluation sees training data",
         f"{REPAIR} with them in the evaluation split only",
+    ),
+    "split-neighbours": FindingKind(
+        "warning",
+        "neighbouring images of one series, nearly the same, are in two splits",
+        "put whole videos or stretches of time into one split; evaluation sees training data otherwise",
+    ),
+    "split-siblings": FindingKind(
+        "warning",
+        "versions of one image are in two splits, so evaluation sees training data",
+        "split first and augment the training split only; or keep all versions of an image in one split",
     ),
     "no-boxes": FindingKind(
         "error", "there is no usable box at all", "check that the annotations belong to these images"

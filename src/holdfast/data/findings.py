@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,10 @@ class Tally:
         if len(places) < PLACES:
             places.append(FindingPlace(problem.file, problem.detail))
         self._found[key] = (min(worst, wanted, key=RANK.__getitem__), count + problem.count, places)
+
+    def drop(self, slugs: Collection[str]) -> None:
+        """Forget what another finding accounts for."""
+        self._found = {key: found for key, found in self._found.items() if key[0] not in slugs}
 
     def has(self, slug: str) -> bool:
         return any(found == slug for found, _ in self._found)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.data import outside
+from holdfast.data.checking.box_conventions import CONSEQUENCES, BoxSample
 from holdfast.data.checking.statistics import DatasetStatistics, file_of_record
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source, SourceEntry
 from holdfast.data.files import filesystem, process_pool, splits
@@ -18,12 +19,12 @@ from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.progress_bar import tracked
 from holdfast.data.files.unseen_names import UnseenNames
 from holdfast.data.findings import RANK, DataFinding, Tally
+from holdfast.data.formats.label_map import shift_of_numbers
 from holdfast.data.images.facts_cache import ImageFactsCache, cache_file, key_of
 from holdfast.data.images.image_file import ImageFacts, probe_image
 from holdfast.data.images.image_rules import (
     box_violations,
-    boxes_fit,
-    frame_of,
+    frame_size,
     image_violations,
     size_violations,
 )
@@ -111,19 +112,26 @@ def check(
         declared.update(main.class_ids())
         others = [_compare_with(other, tally) for other in found[1:]]
         wanted = _splits_for_role(main, part.split)
+        sample = BoxSample()
+        strange: set[int] = set()
         for looked in check_entries(
             main, use_cache=use_cache, processes=processes, what=f"checking {part.path}"
         ):
-            if wanted is None or looked.parsed.record is None or looked.parsed.record.split in wanted:
+            record = looked.parsed.record
+            if wanted is None or record is None or record.split in wanted:
                 _tally_entry(looked, part.split, classes, tally, census)
-            if looked.parsed.record is not None:
+                if record is not None and looked.facts is not None:
+                    sample.add(record, looked.facts, relative=main.relative)
+                strange.update(*(problem.numbers for problem in looked.parsed.problems))
+            if record is not None:
                 for other in others:
-                    compare(looked.parsed.record, other)
+                    compare(record, other)
         for problem in main.problems():
             tally.add(problem)
         for problem in (problem for other in others for problem in other.problems()):
             tally.add(problem)
-        _yolo_off_by_one(main, tally, census)
+        _tally_conventions(sample, main, tally)
+        _off_by_one(main, strange, tally, census)
     paths = [part.path for part in parts]
     path = ", ".join(paths)
     for problem in census.problems(declared, path):
@@ -277,8 +285,19 @@ def _tally_entry(
     _tally_classes(record, classes, tally)
 
 
+def _tally_conventions(sample: BoxSample, source: Source, tally: Tally) -> None:
+    problems, accounted = sample.problems(source.format, source.path, relative=source.relative)
+    if (problems and accounted) or tally.has("image-id-off-by-one"):
+        tally.drop(CONSEQUENCES)
+    for problem in problems:
+        tally.add(problem)
+
+
 def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Iterator[GradedProblem]:
     image, annotation = file_of_record(record), record.source or file_of_record(record)
+    own, named = record.image.path.rsplit("/", 1)[-1], record.file_name.rsplit("/", 1)[-1]
+    if own != named and own.casefold() == named.casefold() and not facts.problem:
+        yield GradedProblem(Problem("name-case", annotation, f"it says {named}, and the file is {own}"))
     for verdict in image_violations(record, facts):
         yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity)
     for verdict in size_violations(record, facts, relative=relative):
@@ -287,17 +306,6 @@ def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Ite
     for _, verdict in box_violations(record.boxes, frame_size(record, facts, relative=relative)):
         detail = verdict.detail if record.image.in_shard else f"{record.file_name}: {verdict.detail}"
         yield GradedProblem(Problem(verdict.finding, annotation, detail), verdict.severity)
-
-
-def frame_size(record: Record, facts: ImageFacts, *, relative: bool) -> tuple[int, int] | None:
-    """What the boxes must fit into: the frame that they were drawn in."""
-    declared = record.image.declared_size
-    if not facts.width:
-        return declared
-    if declared is not None and declared not in (facts.size, facts.upright_size):
-        fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)
-        return declared if fit == "declared" else facts.upright_size
-    return frame_of(record, facts)[0]
 
 
 def _tally_classes(record: Record, classes: Sequence[str], tally: Tally) -> None:
@@ -314,15 +322,16 @@ def _compare_with(other: Source, tally: Tally) -> AnnotationComparison:
     return AnnotationComparison.of(other)
 
 
-def _yolo_off_by_one(source: Source, tally: Tally, census: DatasetStatistics) -> None:
-    """Some ids are past the last name and none is the first: somebody counted from 1."""
+def _off_by_one(source: Source, strange: Collection[int], tally: Tally, census: DatasetStatistics) -> None:
+    """Numbers past one end of the names, and no box of the class at the other end: somebody counted otherwise."""
     ids = source.class_ids()
-    if source.format != "yolo" or not ids or not tally.has("unknown-class"):
-        return
-    first = min(ids, key=lambda name: ids[name])
-    if not census.classes[first]:
-        detail = f"no box has class 0 ({first!r}), and some have a number past the last name"
-        tally.add(Problem("class-id-off-by-one", source.path, detail))
+    used = {ids[name] for name, count in census.classes.items() if count and name in ids}
+    step = shift_of_numbers(ids.values(), used | set(strange))
+    if step:
+        edge = min(ids.values()) if step > 0 else max(ids.values())
+        unused = next(name for name in ids if ids[name] == edge)
+        said = f"no box has class {edge} ({unused!r}), and some have class {next(iter(strange))}, which has no name"
+        tally.add(Problem("class-id-off-by-one", source.path, said))
 
 
 def with_uncovered_boxes(

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from holdfast.data.checking import file_order
+from holdfast.data.checking.box_habits import BoxHabits
+from holdfast.data.checking.class_names import name_problems
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.files.packed_list import ByteStore, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
@@ -23,7 +26,10 @@ CROWDED_FACTOR = 4.0  # times the 95th percentile of boxes an image
 IMBALANCE = 10.0
 MIN_IMAGES = 20  # for "the rest" to mean something
 SAMPLE = 4000
-_REPEATABLE = struct.Struct("<QQH")
+#: The digests of the image's bytes and of its boxes (0 for none), the split, whether it has a look, and the look.
+_REPEATABLE = struct.Struct("<QQH?64s")
+_COLUMNS = [("bytes", "<u8"), ("boxes", "<u8"), ("split", "<u2"), ("looked", "?"), ("look", "u1", 64)]
+MOST_ORDERED = 200_000  # images whose names are put in order
 
 
 class DatasetStatistics:
@@ -38,9 +44,8 @@ class DatasetStatistics:
         self.sample: list[tuple[tuple[int, int], Box]] = []
         self._splits: dict[str | None, int] = {}
         self._names = PackedWriter[str]()
-        self._repeatable = (
-            ByteStore()
-        )  # of each name: the digests of the image's bytes and of its boxes, the split
+        self._repeatable = ByteStore()  # a row of _REPEATABLE for each name
+        self._habits = BoxHabits()
         self._random = random.Random(0)
 
     def add(self, record: Record, facts: ImageFacts) -> None:
@@ -55,10 +60,15 @@ class DatasetStatistics:
             said = f"{facts.width}x{facts.height}, {facts.width * facts.height / 1e6:.1f} megapixels"
             _keep(self.largest, (facts.width * facts.height, file, said))
             self._sampled(record, facts.upright_size)
+        self._habits.add(record, facts.upright_size, file)
         if facts.digest:
             self._names.add(file)
             split = self._splits.setdefault(record.split, len(self._splits))
-            self._repeatable.add(_REPEATABLE.pack(int(facts.digest[:16], 16), _label_digest(record), split))
+            labels = _label_digest(record) if record.boxes else 0
+            look = bytes.fromhex(facts.look)
+            self._repeatable.add(
+                _REPEATABLE.pack(int(facts.digest[:16], 16), labels, split, len(look) > 0, look)
+            )
 
     def _sampled(self, record: Record, size: tuple[int, int]) -> None:
         """A fair sample of boxes, of a bounded size (reservoir sampling)."""
@@ -70,17 +80,20 @@ class DatasetStatistics:
                 self.sample[slot] = (size, box)
 
     def problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
-        yield from self._repeats()
+        yield from self._repeats(path)
+        yield from self._habits.problems(path)
         yield from self._class_problems(declared, path)
         yield from self._outliers(path)
 
     # -- repeated images ---------------------------------------------------------------------
 
-    def _repeats(self) -> Iterator[Problem]:
+    def _repeats(self, path: str) -> Iterator[Problem]:
         import numpy as np
 
-        table = np.frombuffer(self._repeatable.view(), [("bytes", "<u8"), ("boxes", "<u8"), ("split", "<u2")])
+        table = np.frombuffer(self._repeatable.view(), _COLUMNS)
         names, splits = self._names.finished(), list(self._splits)
+        if len(names) <= MOST_ORDERED:
+            yield from file_order.problems(list(names), table, splits, path)
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
@@ -99,6 +112,7 @@ class DatasetStatistics:
         for names in near_duplicates({*self.classes, *declared}):
             counted = ", ".join(f"{name!r} ({self.classes[name]} boxes)" for name in names)
             yield Problem("near-duplicate-class-names", path, counted)
+        yield from name_problems(self.classes, declared, path)
         for name, count in sorted(self.classes.items()):
             if count < RARE_BOXES:
                 yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")

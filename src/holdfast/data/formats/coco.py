@@ -20,6 +20,7 @@ from holdfast.data.files.packed_list import TOGETHER, ByteStore, PackedList, Pac
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.formats.coco_masks import box_of
+from holdfast.data.formats.label_map import shift_of_numbers
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.data.tables.coco_join import ANNOTATION, NONE, ODD_OWNER, ImageIds, Joined, other_id_type
 from holdfast.errors import HoldfastError, UnreadableAnnotation
@@ -353,7 +354,7 @@ class _Reading:
             index = ImageIds(np.delete(ids, gone), odd)
         self._same_categories()
         joined = Joined(self.annotations.view(), index, list(self.odd_owners), len(images))
-        self._strangers(joined)
+        self._strangers(joined, images)
         lost = Counter[int]()
         for owner, count in self.lost.items():
             lost[index.one(owner)] += count
@@ -382,18 +383,28 @@ class _Reading:
             if category not in self.categories and other_id_type(category) in self.categories:
                 self.categories[category] = self.categories[other_id_type(category)]
 
-    def _strangers(self, joined: Joined) -> None:
+    def _strangers(self, joined: Joined, images: Sequence[CocoImage]) -> None:
         """Annotations of images and categories that the file does not list."""
         owners = list(self.odd_owners)
         for identity, owner, odd in joined.strangers():
             shown = owners[owner] if odd else owner
             self.problems.add("annotation-without-image", f"annotation {identity}: no image has id {shown!r}")
+        if ids := joined.shifted(lambda: [(image.width or 0, image.height or 0) for image in images]):
+            said = f"images have ids {ids[0]} to {ids[1]}, and annotations image_id {ids[2]} to {ids[3]}"
+            self.problems.add("image-id-off-by-one", said)
         for slot, category in enumerate(self.slot_of):
             if category in self.categories:
                 continue
             for _ in range(joined.with_slot(slot)):
                 among = "among the categories" if self.categories else 'named: the file has no "categories"'
                 self.problems.add("unknown-class", f"category_id {category!r} is not {among}")
+        known = [category for category in self.categories if isinstance(category, int)]
+        used = [category for category in self.slot_of if isinstance(category, int)]
+        if shift_of_numbers(known, used):
+            said = f"annotations category_id {min(used)} to {max(used)}"
+            self.problems.add(
+                "class-id-off-by-one", f"categories have ids {min(known)} to {max(known)}, and {said}"
+            )
 
 
 def _fits(identity: Any) -> bool:

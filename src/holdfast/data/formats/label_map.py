@@ -7,6 +7,7 @@ keypoints and fields that nobody knows are all fine.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from holdfast.errors import UnreadableAnnotation
@@ -124,3 +125,19 @@ def render(labels: list[Label]) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
+
+
+def shift_of_numbers(known: Collection[int], used: Collection[int]) -> int:
+    """Numbers that count from 0 where the names count from 1, or the other way round.
+
+    1 where every number is one above its own, -1 where it is one below; 0 where nothing proves it.
+
+    The proof: one number is past the names at one end, no other is unknown, and the name at the other end has nothing.
+    """
+    strange = set(used) - set(known)
+    if not known or len(strange) != 1:
+        return 0
+    first, last = min(known), max(known)
+    if strange == {last + 1} and first not in used:
+        return 1
+    return -1 if strange == {first - 1} and last not in used else 0

@@ -179,7 +179,7 @@ class TfrecordSource:
             unknown = sorted({value for value in numbers if value not in by_id})
             said = f"class label {', '.join(map(str, unknown[:5]))} is not in the label map"
             return [by_id.get(value) for value in numbers], [
-                Problem("unknown-class", where, said)
+                Problem("unknown-class", where, said, numbers=tuple(unknown))
             ] if unknown else []
         return list(texts), self._disagreements(texts, numbers, by_text, where)
 

@@ -73,27 +73,31 @@ def open_source(listing: FileIndex, name: str, path: str) -> ListedSource | None
 def read_file(listing: FileIndex, name: str) -> ListedFile:
     path = listing.path(name)
     document = read_json(path)
+    images, problems = _read(document, path, None)
+    if not any(image.boxes for image in images):
+        images, problems = _read(document, path, "object")
+        if any(image.boxes for image in images):
+            problems.add(
+                "class-column-unknown", "no region has an attribute, so every box is called 'object'"
+            )
+    return ListedFile(name, images, problems.problems())
+
+
+def _read(document: Any, path: str, otherwise: str | None) -> tuple[tuple[ListedImage, ...], ProblemList]:
+    """The images; `otherwise` is the class of a region without an attribute; without it such a region is an error."""
     problems = ProblemList(path)
     if isinstance(document, dict) and isinstance(document.get("metadata"), dict) and "view" in document:
-        images = list(_version_3(document, problems))
-    else:
-        inner = document.get("_via_img_metadata", document) if isinstance(document, dict) else document
-        listed = list(inner.values()) if isinstance(inner, dict) else inner
-        if not isinstance(listed, list) or not all(
-            isinstance(one, dict) and "filename" in one for one in listed
-        ):
-            raise UnreadableAnnotation(
-                "this is not the VGG Image Annotator's JSON: it lists no images with a filename", where=path
-            )
-        images = [_image(one, problems) for one in listed]
-    if not any(image.boxes and any(box.name != "object" for box in image.boxes) for image in images) and any(
-        image.boxes for image in images
-    ):
-        problems.add("class-column-unknown", "no region has an attribute, so every box is called 'object'")
-    return ListedFile(name, tuple(images), problems.problems())
+        return tuple(_version_3(document, otherwise, problems)), problems
+    inner = document.get("_via_img_metadata", document) if isinstance(document, dict) else document
+    listed = list(inner.values()) if isinstance(inner, dict) else inner
+    if not isinstance(listed, list) or not all(isinstance(one, dict) and "filename" in one for one in listed):
+        raise UnreadableAnnotation(
+            "this is not the VGG Image Annotator's JSON: it lists no images with a filename", where=path
+        )
+    return tuple(_image(one, otherwise, problems) for one in listed), problems
 
 
-def _image(element: dict[str, Any], problems: ProblemList) -> ListedImage:
+def _image(element: dict[str, Any], otherwise: str | None, problems: ProblemList) -> ListedImage:
     name = str(element["filename"])
     shapes = ShapeList(name, problems)
     regions = element.get("regions") or []
@@ -102,22 +106,27 @@ def _image(element: dict[str, Any], problems: ProblemList) -> ListedImage:
         if not isinstance(shape, dict):
             shapes.lose("a region has no shape_attributes")
             continue
-        _add(str(shape.get("name")), _corners(shape), region.get("region_attributes"), shapes)
+        _add(str(shape.get("name")), _corners(shape), region.get("region_attributes"), otherwise, shapes)
     return ListedImage((name,), tuple(shapes.boxes), lost=shapes.lost)
 
 
-def _add(kind: str, corners: Corners | None, attributes: Any, shapes: ShapeList) -> None:
+def _add(
+    kind: str, corners: Corners | None, attributes: Any, otherwise: str | None, shapes: ShapeList
+) -> None:
     if kind == "point":
         shapes.no_box("a region is a point, which is no box")
     elif corners is None:
         shapes.lose(f"a region of kind {kind!r} has no box")
     else:
-        for label in classes_of(attributes if isinstance(attributes, dict) else {}):
+        labels = _classes_of(attributes if isinstance(attributes, dict) else {})
+        if not labels and otherwise is None:
+            shapes.lose("a region has no class")
+        for label in labels or filter(None, [otherwise]):
             shapes.add(Box(*corners, label))
 
 
-def classes_of(attributes: dict[str, Any]) -> list[str]:
-    """The class of a region; several where several boxes of a list are ticked; "object" without any attribute."""
+def _classes_of(attributes: dict[str, Any]) -> list[str]:
+    """The class of a region; several where several boxes of a list are ticked, none without any attribute."""
     by_name = {name.strip().lower().replace(" ", "_"): value for name, value in attributes.items()}
     preferred = [by_name[name] for name in _CLASS_NAMES if name in by_name]
     for value in (*preferred, *attributes.values()):
@@ -127,7 +136,7 @@ def classes_of(attributes: dict[str, Any]) -> list[str]:
                 return ticked
         elif isinstance(value, str | int) and str(value).strip():
             return [str(value).strip()]
-    return ["object"]
+    return []
 
 
 def _corners(shape: dict[str, Any]) -> Corners | None:
@@ -154,7 +163,9 @@ def _corners(shape: dict[str, Any]) -> Corners | None:
 # -- version 3 ----------------------------------------------------------------------------------
 
 
-def _version_3(document: dict[str, Any], problems: ProblemList) -> Iterator[ListedImage]:
+def _version_3(
+    document: dict[str, Any], otherwise: str | None, problems: ProblemList
+) -> Iterator[ListedImage]:
     files, views = _table(document, "file"), _table(document, "view")
     options = {
         key: (str(one.get("aname", "")), one.get("options") if isinstance(one.get("options"), dict) else {})
@@ -172,7 +183,8 @@ def _version_3(document: dict[str, Any], problems: ProblemList) -> Iterator[List
         if shapes is None or not isinstance(numbers, list) or not numbers:
             continue  # of a whole file, or of a moment in a video
         kind = _KINDS_OF_VERSION_3.get(numbers[0], str(numbers[0]))
-        _add(kind, _corners(_as_shape(kind, numbers[1:])), _attributes(region.get("av"), options), shapes)
+        attributes = _attributes(region.get("av"), options)
+        _add(kind, _corners(_as_shape(kind, numbers[1:])), attributes, otherwise, shapes)
     for view, shapes in by_view.items():
         yield ListedImage((names[view],), tuple(shapes.boxes), lost=shapes.lost)
 

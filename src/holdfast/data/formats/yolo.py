@@ -16,14 +16,14 @@ from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry
 from holdfast.data.files import filesystem, text_encoding
-from holdfast.data.files.file_index import FileIndex, without_suffix
+from holdfast.data.files.file_index import FileIndex, folder_of, without_suffix
 from holdfast.data.files.name_index import NameIndex
 from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import parse_integer, parse_number, snap
-from holdfast.data.files.splits import split_in_path
+from holdfast.data.files.splits import bare_split, split_in_path
 from holdfast.data.files.unseen_names import UnseenNames
 from holdfast.data.files.yolo_pairs import LARGEST_TXT_BYTES, SplitImage, labels_of, selected_images
-from holdfast.data.formats.yolo_line import has_score, read_line
+from holdfast.data.formats.yolo_line import has_decimal_commas, has_score, read_line
 from holdfast.data.images.image_file import upright_size
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
@@ -33,7 +33,9 @@ _NAMES_FILES = (
     "classes.txt", "obj.names", "names.txt", "labels.txt", "predefined_classes.txt", "_darknet.labels",
 )  # fmt: skip
 #: A number can be read in one way only: with `\d+\.?\d*` a line of twenty numbers and a word takes hours.
-_LINE = re.compile(rb"\s*\d+(\.0+)?(\s+[-+]?(\d+(\.\d*)?|\.\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE)
+_LINE = re.compile(
+    rb"\s*\d+(\.0+)?(\s+[-+]?(\d+([.,]\d*)?|[.,]\d+|nan|inf)(e[-+]?\d+)?){4,}\s*", re.IGNORECASE
+)
 
 
 #: The image, its split, and its text file.
@@ -50,6 +52,7 @@ class YoloSource:
     noted: tuple[Problem, ...]
     sidecar: dict[str, Any] = field(default_factory=dict, repr=False)
     keypoints: int = 0  # numbers that follow the box in each line, of a pose dataset
+    own_names: dict[str, dict[int, str]] = field(default_factory=dict)  # of folders with a list that differs
     format: str = "yolo"
     relative: bool = True
 
@@ -103,29 +106,40 @@ class YoloSource:
         size = upright_size(ImageRef(path)) if lines else None
         width, height = size or (1, 1)
         problems: list[Problem] = []
-        boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, problems))
+        names = self.own_names.get(folder_of(label), self.names)
+        boxes = list(self._boxes(lines, (width, height), notes.get("boxes"), file, names, problems))
         # Without the image's size the fractions mean nothing; the image itself is reported elsewhere.
         kept_boxes = tuple(boxes) if size else ()
         record = Record(identity, name, ImageRef(path), kept_boxes, split, file, frame="upright")
         return ParsedEntry(record, tuple(problems), len(lines) - len(record.boxes))
 
     def _boxes(
-        self, lines: list[str], size: tuple[int, int], notes: Any, file: str, problems: list[Problem]
+        self,
+        lines: list[str],
+        size: tuple[int, int],
+        notes: Any,
+        file: str,
+        names: dict[int, str],
+        problems: list[Problem],
     ) -> Iterator[Box]:
         kept = notes if isinstance(notes, list) and len(notes) == len(lines) else [{}] * len(lines)
         scored = [position for position, line in enumerate(lines, 1) if has_score(line, self.keypoints)]
         if scored:
             said = f"line {scored[0]}: {lines[scored[0] - 1].strip()[:60]!r} has a sixth number, taken for a score"
             problems.append(Problem("score-column", file, said, len(scored)))
+        commas = [position for position, line in enumerate(lines, 1) if has_decimal_commas(line)]
+        if commas:
+            said = f"line {commas[0]}: {lines[commas[0] - 1].strip()[:60]!r}"
+            problems.append(Problem("decimal-commas", file, said, len(commas)))
         for position, (line, note) in enumerate(zip(lines, kept, strict=True), 1):
-            index, corners = read_line(line, self.names, self.keypoints)
+            index, corners = read_line(line, names, self.keypoints)
             if isinstance(corners, str) or index is None:
                 problems.append(Problem("unreadable-annotation", file, f"line {position}: {corners}"))
                 continue
-            name = self.names.get(index, str(index) if not self.names else None)
+            name = names.get(index, str(index) if not names else None)
             if name is None:
-                said = f"line {position}: class {index}, and the names go from 0 to {max(self.names)}"
-                problems.append(Problem("unknown-class", file, said))
+                said = f"line {position}: class {index}, and the names go from 0 to {max(names)}"
+                problems.append(Problem("unknown-class", file, said, numbers=(index,)))
                 continue
             x1, y1, x2, y2 = (
                 snap(value * extent, extent * 1e-6) for value, extent in zip(corners, size * 2, strict=True)
@@ -190,10 +204,54 @@ def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
         names = names or names_above
     noted += _name_problems(names, settings, yaml_path or listing.root)
     rows = PackedList((*image, label) for image, label in zip(images, labels, strict=True))
+    noted += _of_another_split(rows, listing)
+    declared = yaml_path if settings.get("names") else None
+    own, more = _lists_of_folders(listing, rows, names, declared)
     return YoloSource(
-        yaml_path or listing.root, listing, rows, NameIndex(name for name, _ in images), names, tuple(noted),
-        _sidecar(listing), _numbers_after_box(shape),
+        yaml_path or listing.root, listing, rows, NameIndex(name for name, _ in images), names, (*noted, *more),
+        _sidecar(listing), _numbers_after_box(shape), own,
     )  # fmt: skip
+
+
+def _of_another_split(images: Iterable[YoloImage], listing: FileIndex) -> list[Problem]:
+    """`labels/val/a.txt` for `images/train/a.jpg`: found by its name, where other programs do not look."""
+    first, count = ("", ""), 0
+    for name, _, text in images:
+        here, there = split_in_path(name), split_in_path(text or "")
+        if text and here and there and bare_split(here) != bare_split(there):
+            first, count = first if count else (name, text), count + 1
+    said = f"its image is {first[0]}"
+    return [Problem("label-in-another-split", listing.path(first[1]), said, count)] if count else []
+
+
+def _lists_of_folders(
+    listing: FileIndex, images: Iterable[YoloImage], names: dict[int, str], declared: str | None
+) -> tuple[dict[str, dict[int, str]], list[Problem]]:
+    """LabelImg writes a list of classes into each folder, in the order in which it met them there.
+
+    The list of a folder is what its texts were written with, unless a YAML (`declared`) says what all numbers mean.
+    """
+    own: dict[str, dict[int, str]] = {}
+    noted: list[Problem] = []
+    folders = {folder_of(text) for _, _, text in images if text is not None}
+    for file in listing.files:
+        folder = folder_of(file)
+        if file.rsplit("/", 1)[-1] != "classes.txt" or folder not in folders:
+            continue
+        listed = _lines_of(listing.path(file))
+        differ = [at for at in listed if at in names and listed[at].strip() != names[at].strip()]
+        if differ:
+            kept = f"{declared} is what counts" if declared else "each folder is read with its own list"
+            said = f"{differ[0]} is {listed[differ[0]]!r} here and {names[differ[0]]!r} elsewhere; {kept}"
+            noted.append(Problem("class-lists-disagree", listing.path(file), said))
+            if declared is None:
+                own[folder] = listed
+    return own, noted
+
+
+def _lines_of(path: str) -> dict[int, str]:
+    lines = text_encoding.text(filesystem.read_bytes(path, 0, 4 << 20)).splitlines()
+    return {index: line for index, line in enumerate(lines) if line.strip()}
 
 
 def _numbers_after_box(shape: Any) -> int:
@@ -288,8 +346,7 @@ def _names(settings: dict[str, Any], listing: FileIndex) -> dict[int, str]:
     for wanted in (*_NAMES_FILES, ".names"):  # darknet calls it as it likes: voc.names
         for name in listing.files:
             if name.endswith(wanted) if wanted == ".names" else name.rsplit("/", 1)[-1] == wanted:
-                text = text_encoding.text(filesystem.read_bytes(listing.path(name), 0, 4 << 20))
-                return {index: line for index, line in enumerate(text.splitlines()) if line.strip()}
+                return _lines_of(listing.path(name))
     return {}
 
 

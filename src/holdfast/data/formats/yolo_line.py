@@ -46,6 +46,10 @@ def has_score(line: str, keypoints: int) -> bool:
     return len(_fields(line)) == 6 and keypoints != 1
 
 
+def has_decimal_commas(line: str) -> bool:
+    return "," in line and len(line.split()) > 1
+
+
 def _fields(line: str) -> list[str]:
     fields = line.split()
     return [field.strip() for field in line.split(",")] if len(fields) == 1 and "," in line else fields

@@ -7,7 +7,7 @@ import os
 import stat
 import struct
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.data.files import filesystem
@@ -20,6 +20,7 @@ FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 BOMB_PIXELS = 200_000_000  # 600 MB as RGB; the largest camera backs have 150 megapixels
 LARGEST_FILE_BYTES = 512 << 20
 USUAL_MASKS = (struct.pack("<III", 0xFF0000, 0xFF00, 0xFF), bytes(12))  # none given is blue, green, red too
+LOOK = 8  # pixels of each side of an image's look
 HEADER_BYTES = 256 << 10  # EXIF with a preview can hold 64 KB before the size
 
 
@@ -37,6 +38,7 @@ class ImageFacts:
     frames: int = 1
     bytes: int = 0
     digest: str = ""  # of the encoded bytes
+    look: str = ""  # 8 by 8 grey pixels as hexadecimal: alike for images that look alike
 
     def __reduce__(self) -> tuple[Any, ...]:
         said, size = (self.problem, self.detail), (self.width, self.height)
@@ -109,6 +111,7 @@ def examine_bytes(data: bytes) -> ImageFacts:
             _decode(image)
         except Exception as error:
             return _not_decoded(facts, error)
+        facts = replace(facts, look=_look(image))
     return _cut_at_the_end(facts, data)
 
 
@@ -225,9 +228,18 @@ def _decode(image: Any) -> None:
     image.load()
 
 
-def _not_decoded(facts: ImageFacts, error: Exception) -> ImageFacts:
-    from dataclasses import replace
+def _look(image: Any) -> str:
+    from PIL import Image
 
+    try:
+        plain = image if image.mode in ("L", "RGB") else as_rgb(image)
+        small = plain.resize((LOOK, LOOK), Image.Resampling.BOX)
+    except Exception:  # a mode that Pillow cannot convert has no look, and no other fault
+        return ""
+    return str(small.convert("L").tobytes().hex())
+
+
+def _not_decoded(facts: ImageFacts, error: Exception) -> ImageFacts:
     text = str(error) or type(error).__name__
     cut = "truncated" in text.lower() or "unexpected end" in text.lower() or "not enough" in text.lower()
     return replace(facts, problem="truncated-image" if cut else "unreadable-image", detail=_short(text))
@@ -235,8 +247,6 @@ def _not_decoded(facts: ImageFacts, error: Exception) -> ImageFacts:
 
 def _cut_at_the_end(facts: ImageFacts, data: bytes) -> ImageFacts:
     """Decoders forgive a missing end marker; other programs do not, and it means that a copy was cut."""
-    from dataclasses import replace
-
     # Not only in the last bytes: a phone appends a film to a photograph.
     if facts.format == "JPEG" and data.find(b"\xff\xd9", _first_scan(data)) < 0:
         return replace(facts, problem="truncated-image", detail="the end marker of the JPEG is missing")

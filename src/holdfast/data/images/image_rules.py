@@ -117,6 +117,17 @@ def boxes_fit(boxes: tuple[Box, ...], declared: Size, real: Size, *, relative: b
     return "declared" if in_declared and boxes and smaller_is_declared else "real"
 
 
+def frame_size(record: Record, facts: ImageFacts, *, relative: bool) -> tuple[int, int] | None:
+    """What the boxes must fit into: the frame that they were drawn in."""
+    declared = record.image.declared_size
+    if not facts.width:
+        return declared
+    if declared is not None and declared not in (facts.size, facts.upright_size):
+        fit = boxes_fit(record.boxes, declared, facts.upright_size, relative=relative)
+        return declared if fit == "declared" else facts.upright_size
+    return frame_of(record, facts)[0]
+
+
 def box_violations(boxes: tuple[Box, ...], size: Size | None) -> Iterator[tuple[int, RuleViolation]]:
     """The position of each bad box and the first thing wrong with it, and every repeat."""
     seen: dict[tuple[float, ...], int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ COLUMNS = np.dtype(
     [("box", "<f8", 5), ("image", "<i8"), ("id", "<i8"), ("slot", "<i4"), ("flags", "u1")]
 )  # as in ANNOTATION
 _BLOCK = 1 << 16
+FEWEST_IMAGES = 10  # whose ids say something about how they were counted
 
 
 class ImageIds:
@@ -33,6 +34,11 @@ class ImageIds:
         self._ids = np.frombuffer(in_order.view(), "<i8")
         self._positions = np.frombuffer(positions.view(), "<i8")
         self.odd = odd
+
+    @property
+    def numbers(self) -> Any:
+        """In their order."""
+        return self._ids[self._ids != NONE]
 
     def repeated(self) -> list[tuple[int, int]]:
         """The first position of an id, and another; in the order of the latter."""
@@ -123,6 +129,40 @@ class Joined:
             part = self._table[block]
             for at in np.flatnonzero(self._of_image[block] < 0).tolist():
                 yield int(part["id"][at]), int(part["image"][at]), bool(part["flags"][at] & ODD_OWNER)
+
+    def shifted(self, sizes: Callable[[], Sequence[tuple[int, int]]]) -> tuple[int, int, int, int] | None:
+        """First and last id of the images, and the annotations' image ids, where these are all one too high or too low.
+
+        Then each image has the boxes of the one beside it: more of them leave their image than after moving them back.
+        """
+        if not any((self._of_image[block] < 0).any() for block in _blocks(len(self._of_image))):
+            return None
+        known, used = self._ids.numbers, np.zeros(0, np.int64)
+        for block in _blocks(len(self._table)):
+            part = self._table[block]
+            used = np.union1d(used, part["image"][(part["flags"] & ODD_OWNER) == 0])
+        strange = np.setdiff1d(used, known)
+        if len(used) < FEWEST_IMAGES or not len(strange) or not len(known):
+            return None
+        step = next((one for one in (1, -1) if np.isin(used - one, known).all()), 0)
+        end = known[0] if step > 0 else known[-1]
+        if not step or (len(strange) == 1 and end in used):
+            return None
+        listed = np.array(sizes())
+        if self._outside(listed, step) > self._outside(listed, 0):
+            return None
+        return int(known[0]), int(known[-1]), int(used[0]), int(used[-1])
+
+    def _outside(self, sizes: Any, step: int) -> int:
+        """Boxes that leave their image, if the annotations' image ids are `step` too high."""
+        count = 0
+        for block in _blocks(len(self._table)):
+            part = self._table[block]
+            at = self._ids.of(part["image"] - step)
+            far = part["box"][:, :2] + part["box"][:, 2:4]
+            declared = sizes[at]
+            count += int(((at >= 0) & (declared > 0).all(axis=1) & (far > declared + 1).any(axis=1)).sum())
+        return count
 
     def with_slot(self, slot: int) -> int:
         """How many annotations have this category."""

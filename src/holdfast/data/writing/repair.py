@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.data.checking.dataset_check import CheckedEntry, check_entries, frame_size
+from holdfast.data.checking.box_conventions import BoxSample
+from holdfast.data.checking.dataset_check import CheckedEntry, check_entries
 from holdfast.data.checking.statistics import file_of_record, near_duplicates
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source
 from holdfast.data.files.file_index import FileIndex, stem_of, suffix_of
 from holdfast.data.files.name_index import digest_of, repeated_digests
 from holdfast.data.files.packed_list import PackedList, PackedWriter
+from holdfast.data.finding_kinds import KINDS
 from holdfast.data.findings import SEVERITIES, DataFinding, Tally
 from holdfast.data.formats import WRITABLE_FORMATS
 from holdfast.data.images.exif import turned_upright
@@ -23,6 +25,7 @@ from holdfast.data.images.image_rules import (
     box_violation,
     boxes_fit,
     frame_of,
+    frame_size,
     is_wrapped,
     right_suffix,
     wrong_suffix,
@@ -37,6 +40,7 @@ from holdfast.data.writing.convert import (
     write,
 )
 from holdfast.data.writing.redraw import DRAWN_FORMATS, Redraws
+from holdfast.errors import DataError
 from holdfast.units import count
 
 CHANGES = "changes.csv"
@@ -91,7 +95,7 @@ def repair(
             what = _WHAT.get(problem.finding, "annotation")
             changes.add(RepairChange(problem.file, "left out", what, problem.finding, problem.detail))
     unread: set[str] = set()
-    tally = Tally()
+    tally, sample = Tally(), BoxSample()
     for looked in check_entries(main, what=f"reading {source}"):
         changes.extend(_left_out(looked))
         for judged in looked.judged:
@@ -101,11 +105,13 @@ def repair(
             problems = looked.parsed.problems
             unread |= {stem_of(one.file) for one in problems if one.finding == "unreadable-annotation"}
         elif looked.facts is not None:
+            sample.add(looked.parsed.record, looked.facts, relative=main.relative)
             done: list[RepairChange] = []
             record = repaired_record(looked.parsed, looked.facts, relative=main.relative, changes=done)
             changes.extend(done)
             if record is not None:
                 kept.add((record, looked.facts))
+    _refuse_misread_boxes(main, sample)
     usable = kept.finished()
     changes.extend(_images_of(main, unread, usable))
     usable = PackedList(_without_repeats(usable, changes))
@@ -120,6 +126,18 @@ def repair(
             formats=PackedList(_format_of(one, before) for one, before in zip(redrawn, usable, strict=True)),
         )  # fmt: skip
     return RepairResult(dataset, all_changes, tally.findings())
+
+
+def _refuse_misread_boxes(source: Source, sample: BoxSample) -> None:
+    """Boxes that all mean something else are not repaired by cutting those that leave their images."""
+    found = [problem for problem in source.problems() if problem.finding == "image-id-off-by-one"]
+    found += sample.problems(source.format, source.path, relative=source.relative)[0]
+    if found:
+        kind = KINDS[found[0].finding]
+        raise DataError(
+            f"a copy would have wrong boxes: {kind.title}",
+            where=found[0].file, found=[problem.detail for problem in found], change=kind.remedy,
+        )  # fmt: skip
 
 
 def _is_lossy(problem: Problem) -> bool:

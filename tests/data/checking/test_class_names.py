@@ -1,0 +1,67 @@
+"""Names that are another's by mistake, and names that only look so."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.data.checking.class_names import misread, misspelled, name_problems, one_slip
+
+
+def found(counts: dict[str, int], declared: dict[str, int] | None = None) -> list[tuple[str, str]]:
+    return [(one.finding, one.detail) for one in name_problems(counts, declared or {}, "d")]
+
+
+def test_a_rare_slip_beside_the_right_name() -> None:
+    counts = {"screw": 40, "scerw": 1, "srew": 2, "scrrew": 1, "zcrew": 3, "washer": 30}
+    assert misspelled(counts) == {"scerw": "screw", "srew": "screw", "scrrew": "screw", "zcrew": "screw"}
+    assert found({"screw": 40, "srew": 2}) == [
+        ("misspelled-class", "'srew' (2 boxes) beside 'screw' (40 boxes)")
+    ]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"bolt_m4": 100, "bolt_m5": 2},  # two sizes
+        {"cat": 100, "car": 2},  # short names differ by a letter
+        {"screws": 20, "screw": 5},  # not so rare
+        {"screw": 100, "washer": 1},
+        {"level1": 50, "level11": 1},
+    ],
+)
+def test_names_that_are_meant(counts: dict[str, int]) -> None:
+    assert misspelled(counts) == {}
+
+
+def test_one_slip() -> None:
+    assert one_slip("screw", "Screws")
+    assert one_slip("scerw", "screw")
+    assert not one_slip("screw", "SCREW")
+    assert not one_slip("screw", "wrecs")
+    assert not one_slip("screw", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("SchlÃ¼ssel", "Schlüssel"),
+        ("Ã©tÃ©", "été"),
+        ("æ–‡å\xad—", "文字"),
+        ("Schlüssel", None),
+        ("Straße", None),
+        ("screw", None),
+        ("文字", None),
+        ("Ångström", None),
+    ],
+)
+def test_misread(name: str, meant: str | None) -> None:
+    assert misread(name) == meant
+
+
+def test_the_background_has_boxes() -> None:
+    listed = {"background": 0, "cat": 1, "dog": 2}
+    assert found({"background": 30, "cat": 9}, listed) == [
+        ("class-id-off-by-one", "'background' has 30 boxes, and the last class, 'dog', has none")
+    ]
+    assert found({"background": 30, "dog": 9}, listed) == [("background-boxes", "'background' has 30 boxes")]
+    assert found({"cat": 30, "dog": 9}, listed) == []

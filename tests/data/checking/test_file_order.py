@@ -1,0 +1,94 @@
+"""What names and their order give away, and what they do not."""
+
+from __future__ import annotations
+
+import random
+
+from holdfast.data.checking.file_order import neighbours, saved_again, siblings, unfinished
+
+SPLITS = ["train", "val"]
+
+
+def test_annotating_stopped() -> None:
+    names = [f"d/img_{n}.jpg" for n in range(40)]  # img_9 is before img_10
+    found = list(unfinished(names, [n >= 15 for n in range(40)]))
+    assert [(one.finding, one.file, one.count) for one in found] == [
+        ("annotation-unfinished", "d/img_15.jpg", 25)
+    ]
+    assert found[0].detail == (
+        "the last 25 of 40 images have no box, from this one on; of those before 15 of 15 have"
+    )
+
+
+def test_negatives_are_no_end_of_annotating() -> None:
+    names = [f"d/img_{n:03d}.jpg" for n in range(60)]
+    draw = random.Random(3)
+    spread = [draw.random() < 0.4 for _ in names]
+    spread[-12:] = [True] * 12
+    assert list(unfinished(names, spread)) == []
+    assert list(unfinished(names, [n >= 55 for n in range(60)])) == []  # few
+    own = [*names[:40], *(f"d/empty_{n:03d}.jpg" for n in range(20))]  # a series of their own
+    assert list(unfinished(own, [n >= 40 for n in range(60)])) == []
+
+
+def test_versions_of_one_image_in_two_splits() -> None:
+    names = [
+        f"train/a_jpg.rf.{'1' * 32}.jpg",
+        f"train/a_jpg.rf.{'2' * 32}.jpg",
+        f"val/a_jpg.rf.{'3' * 32}.jpg",
+    ]
+    found = list(siblings(names, [0, 0, 1], SPLITS))
+    assert [(one.finding, one.file) for one in found] == [("split-siblings", names[2])]
+    assert found[0].detail == f"made from the same image as {names[0]}; one is in train, the other in val"
+    others = [*names[:2], f"val/b_jpg.rf.{'3' * 32}.jpg"]
+    assert list(siblings(others, [0, 0, 1], SPLITS)) == []
+
+
+def looks(count: int, step: float, base: int = 0) -> list[bytes]:
+    """8 by 8 grey pixels of a ground that moves by `step` pixels an image."""
+    draw = random.Random(base)
+    ground = [draw.randrange(256) for _ in range(64)]
+    found = []
+    for n in range(count):
+        shift, part = divmod(n * step, 1)
+        row = [
+            ground[(at + int(shift)) % 64] * (1 - part) + ground[(at + int(shift) + 1) % 64] * part
+            for at in range(64)
+        ]
+        found.append(bytes(int(value) for value in row))
+    return found
+
+
+def split_at_random(count: int) -> list[int]:
+    draw = random.Random(7)
+    return [int(draw.random() < 0.25) for _ in range(count)]
+
+
+def test_frames_of_a_video_split_at_random() -> None:
+    of = split_at_random(60)
+    names = [f"{SPLITS[of[n]]}/vid_{n:05d}.jpg" for n in range(60)]
+    found = list(neighbours(names, of, looks(60, 0.1), "d"))
+    assert [one.finding for one in found] == ["split-neighbours"]
+
+
+def test_other_series_give_nothing_away() -> None:
+    of = split_at_random(60)
+    names = [f"{SPLITS[of[n]]}/vid_{n:05d}.jpg" for n in range(60)]
+    photographs = [looks(1, 0, base=n)[0] for n in range(60)]
+    fixed_camera = looks(60, 0.0)
+    whole_parts = [int(n >= 45) for n in range(60)]
+    assert list(neighbours(names, of, photographs, "d")) == []
+    assert list(neighbours(names, of, fixed_camera, "d")) == []
+    assert list(neighbours(names, whole_parts, looks(60, 0.1), "d")) == []
+    assert list(neighbours(names, [0] * 60, looks(60, 0.1), "d")) == []
+    assert list(neighbours(names, of, [b""] * 60, "d")) == []
+
+
+def test_an_image_saved_again_in_another_split() -> None:
+    look, darker, other = bytes([90] * 64), bytes([93] * 64), bytes([120] * 64)
+    assert list(saved_again([5, 5], [0, 1], [look, darker], [1, 2])) == [(0, 1)]
+    assert list(saved_again([5, 5], [0, 1], [look, other], [1, 2])) == []
+    assert list(saved_again([5, 5], [0, 1], [look, look], [1, 1])) == []  # equal bytes are split-leak
+    assert list(saved_again([0, 0], [0, 1], [look, look], [1, 2])) == []  # no boxes prove nothing
+    assert list(saved_again([5, 5], [0, 0], [look, look], [1, 2])) == []
+    assert list(saved_again([5, 5, 5], [0, 0, 1], [look] * 3, [1, 2, 3])) == []  # always the same place
