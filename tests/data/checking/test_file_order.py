@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import random
+from pathlib import Path
 
+import pytest
+from PIL import Image
+
+from holdfast.data.checking.dataset_check import DatasetPart, check
 from holdfast.data.checking.file_order import neighbours, saved_again, siblings, unfinished
+from holdfast.data.images.image_file import examine_bytes
+
+from .. import made
 
 SPLITS = ["train", "val"]
 
@@ -92,3 +102,22 @@ def test_an_image_saved_again_in_another_split() -> None:
     assert list(saved_again([0, 0], [0, 1], [look, look], [1, 2])) == []  # no boxes prove nothing
     assert list(saved_again([5, 5], [0, 0], [look, look], [1, 2])) == []
     assert list(saved_again([5, 5, 5], [0, 0, 1], [look] * 3, [1, 2, 3])) == []  # always the same place
+
+
+def test_a_check_sees_the_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from other processes, and again from the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    jpeg = made.image(640, 480, seed=3)
+    png = io.BytesIO()
+    Image.open(io.BytesIO(jpeg)).save(png, "PNG")
+    made.voc(tmp_path / "d" / "train", {"a.jpg": (jpeg, (640, 480), [("cat", 5, 6, 30, 40)])})
+    made.voc(tmp_path / "d" / "val", {"b.png": (png.getvalue(), (640, 480), [("cat", 5, 6, 30, 40)])})
+    for processes in (2, 1):
+        report, _ = check([DatasetPart(str(tmp_path / "d"))], processes=processes)
+        assert made.slugs(report)["split-siblings"] == 1
+
+
+def test_facts_are_the_same_in_another_process() -> None:
+    facts = examine_bytes(made.image(seed=3))
+    assert len(facts.look) == 128
+    assert pickle.loads(pickle.dumps(facts)) == facts

@@ -43,7 +43,7 @@ class ImageFacts:
     def __reduce__(self) -> tuple[Any, ...]:
         said, size = (self.problem, self.detail), (self.width, self.height)
         kind = self.format, self.mode, self.orientation, self.frames
-        return ImageFacts, (*said, *size, *kind, self.bytes, self.digest)
+        return ImageFacts, (*said, *size, *kind, self.bytes, self.digest, self.look)
 
     @property
     def size(self) -> tuple[int, int]:
