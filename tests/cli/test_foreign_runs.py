@@ -159,7 +159,8 @@ def test_a_run_folder_is_private(tmp_path: Path, options: list[str]) -> None:
 
 def test_a_block_that_is_watched_is_private_and_keeps_no_secret_and_obeys_no_escapes(tmp_path: Path) -> None:
     text = (
-        "import holdfast\nblock = holdfast.watch('w')\nblock.source = ('cell', '1', 'api_key = \"k3yk3yk3y\"\\n')\n"
+        "import holdfast\nfrom holdfast.notebook.watch_block import CellSource\nblock = holdfast.watch('w')\n"
+        "block.source = CellSource('cell', '1', 'api_key = \"k3yk3yk3y\"\\n', 'cell.py')\n"
         "with block:\n    raise ValueError('\\x1b]0;owned\\x07')\n"
     )
     done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)

@@ -81,3 +81,14 @@ def test_weights_of_classes_make_the_loss_smaller(tmp_path: Path) -> None:
     output = dense("softmax", 2, "sparse_categorical_crossentropy", metrics=["categorical_accuracy"])
     trained(run, output, IDS, [1.0, 0.2], accuracy=[0.5] * 2, more=(values("weight"),))
     assert "metric-mismatch" not in run.slugs()
+
+
+@pytest.mark.parametrize(("classes", "loss"), [(5, -1.4), (5, 0.01)])
+def test_the_cross_entropy_of_labels_beyond_the_classes_says_nothing(
+    tmp_path: Path, classes: int, loss: float
+) -> None:
+    run = Run(tmp_path / "run")
+    output = dense("sigmoid", 1, metrics=["binary_accuracy"])
+    ids = {**IDS, "max": classes - 1.0, "distinct": classes, "class_count": classes}
+    trained(run, output, ids, [1.0, 0.2, loss], accuracy=[0.34] * 3)
+    assert "metric-mismatch" not in run.slugs()

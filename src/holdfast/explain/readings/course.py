@@ -197,9 +197,17 @@ def least_accuracy(evidence: Evidence) -> Fact | None:
     if loss is None or seen is None or not rows or compared.event.loss not in _CROSS_ENTROPIES:
         return None
     least = math.floor(100 * (1 - loss / _COST_OF_AN_ERROR)) / 100
-    if not 0 <= seen < least - _NO_ROUNDING:
+    if not 0 <= seen < least - _NO_ROUNDING or loss < 0 or _outside(targets(evidence), compared.event):
         return None
     return epochs[-1].fact("accuracy.contradicts-loss", accuracy=seen, loss=loss, least=least)
+
+
+def _outside(seen: Recorded[ev.ValuesSeen] | None, compared: ev.OutputSeen) -> bool:
+    """Labels beyond the classes, whose cross-entropy is none."""
+    if seen is None or seen.event.min is None or seen.event.max is None:
+        return True
+    most = (compared.units or 2) - 1 if compared.loss.startswith("sparse") else 1
+    return seen.event.min < 0 or seen.event.max > most
 
 
 def weighted(evidence: Evidence) -> bool:
