@@ -145,11 +145,8 @@ def variables_of(model: Any) -> list[Any]:
 
 def _fresh(variable: Any, rng: Any) -> Any:
     shape, name = variable.shape.as_list(), variable.name
-    if (
-        "gamma" in name
-    ):  # small at the end of a block, as in trained networks: else rounding grows block by block
-        ends = "_3_bn" in name or "project_BN" in name
-        return rng.uniform(0.2, 0.5, shape) if ends else rng.uniform(0.7, 1.3, shape)
+    if "gamma" in name:
+        return rng.uniform(0.7, 1.3, shape)
     if "beta" in name:
         return rng.normal(0.0, 0.2, shape)
     if "moving_mean" in name:
