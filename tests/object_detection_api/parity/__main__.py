@@ -113,8 +113,8 @@ def inputs_of(
 def line_of(case: Case, backend: str, found: Agreement) -> str:
     return (
         f"{'good' if found.good else 'FAR '} {case.name:26} {backend:10} raw {found.raw:.1e}  "
-        f"{found.detections} detections, {found.unpaired} without a partner, least IoU {found.least_iou:.6f}, "
-        f"scores {found.scores:.1e}, losses {found.losses:.1e}"
+        f"{found.detections} detections, {found.unpaired} without a partner and {found.at_the_end} at the end, "
+        f"least IoU {found.least_iou:.6f}, scores {found.scores:.1e}, losses {found.losses:.1e}"
         + (f", {found.regions_apart} regions without a partner" if found.regions_apart is not None else "")
         + (f", {found.given_apart} apart on the API's outputs" if found.given_apart is not None else "")
         + (

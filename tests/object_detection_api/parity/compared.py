@@ -31,6 +31,7 @@ class Agreement:
     raw: float
     detections: int
     unpaired: int
+    at_the_end: int  # without a partner, at the end of full lists: rounding decides whose score is the last
     least_iou: float
     scores: float
     losses: float
@@ -64,7 +65,7 @@ def compare(api: Answers, ours: Answers, boxes: NDArray[Any], size: tuple[int, i
     excused = np.stack([equal] * len(ANCHOR_LOSSES) + [apart > 0] * len(REGION_LOSSES))
     return _agreement(
         _two_stage_raw(api, ours), paired, losses, excused, int(apart.sum()),
-        int(_regions_apart(api, ours["given_regions"]).sum()) + sum(one.unpaired for one in given),
+        int(_regions_apart(api, ours["given_regions"]).sum()) + sum(one.unpaired + one.at_the_end for one in given),
     )  # fmt: skip
 
 
@@ -75,6 +76,7 @@ def _agreement(
     left_out = excused & (losses > LOSS)
     return Agreement(
         raw=raw, detections=sum(one.wanted for one in paired), unpaired=sum(one.unpaired for one in paired),
+        at_the_end=sum(one.at_the_end for one in paired),
         least_iou=min(one.least_iou for one in paired), scores=max(one.scores for one in paired),
         losses=float(np.where(left_out, 0.0, losses).max()), left_out=int(left_out.any(axis=0).sum()),
         regions_apart=regions, given_apart=given,
@@ -129,6 +131,7 @@ def _apart(ours: NDArray[Any], theirs: NDArray[Any]) -> float:
 class Pairs:
     wanted: int
     unpaired: int
+    at_the_end: int
     least_iou: float
     scores: float
 
@@ -148,13 +151,16 @@ def pair(api: Answers, ours: Answers, index: int, size: tuple[int, int]) -> Pair
     near = np.abs(scores[:, None] - there[None]) <= SCORES
     overlap = np.where(near, overlap, -1.0)
     found = [overlap.max(axis=axis, initial=-1.0) for axis in (0, 1)]
-    unpaired = sum(int((one <= 0.99).sum()) for one in found)
+    full = len(theirs) == len(real) and len(boxes) == len(kept)
+    end = max(scores.min(), there.min()) + SCORES if full else 0.0
+    alone = np.concatenate([there[found[0] <= 0.99], scores[found[1] <= 0.99]])
+    at_the_end = int((alone <= end).sum())
     matched = [one[one > 0.99] for one in found]
     best = overlap.argmax(axis=1) if len(theirs) else np.zeros(0, int)
     gaps = np.abs(scores - there[best])[found[1] > 0.99] if len(theirs) else np.zeros(0)
     return Pairs(
-        len(boxes) + len(theirs), unpaired, min((float(one.min(initial=1.0)) for one in matched), default=1.0),
-        float(gaps.max(initial=0.0)),
+        len(boxes) + len(theirs), len(alone) - at_the_end, at_the_end,
+        min((float(one.min(initial=1.0)) for one in matched), default=1.0), float(gaps.max(initial=0.0)),
     )  # fmt: skip
 
 
