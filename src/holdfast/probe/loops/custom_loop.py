@@ -17,7 +17,7 @@ from ..loop_data import gpu_losses, loss_metrics, step_arguments
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
-from ..runtime.weak_references import weak
+from ..runtime.weak_references import Numbers, weak
 from ..state import finiteness, loop_source, loss_watch, model_facts, named_rate
 from . import (
     data_end,
@@ -69,6 +69,7 @@ class CustomLoop:
         self._iterator_trained = False
         self._step_began_ns = 0
         self._loss: Any = None
+        self._datasets = Numbers()
         self._current: int | None = None  # the dataset drawn from last
         self._stepped_on: int | None = None  # the dataset of the last step
         self._trained_on: int | None = None  # the dataset of a step that JAX compiled
@@ -131,7 +132,7 @@ class CustomLoop:
             self._iterator_trained = False
             heartbeat.train_batches = heartbeat.test_batches = 0
             self._iterating = iterator
-            self._current = id(getattr(iterator, "_dataset", None))
+            self._current = self._datasets.of(getattr(iterator, "_dataset", None))
             if (
                 not heartbeat.step
             ):  # nothing has been trained yet: if it blocks here, this is what it blocks on
