@@ -160,7 +160,7 @@ release: .venv/docs-ready
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -b html docs site
 	@echo "dist/ is ready to upload"
 
-# MODELS is a checkout of tensorflow/models with its protocol buffers compiled, IMAGES a folder of pictures, API_PYTHON an
+# MODELS is a checkout of tensorflow/models with its protocol buffers compiled, IMAGES a folder of images, API_PYTHON an
 # interpreter with TensorFlow 2.15 and the API's packages. Nothing of the checkout is copied.
 proof-object-detection-api: .venv/ready
 	$(BIN)/python -m tests.object_detection_api.families --models $(MODELS)

@@ -69,7 +69,7 @@ class PackJob:
 
 
 def _in_a_bucket(item: PackItem) -> dict[str, object]:
-    """What stands for the file of a local copy: the pack of a bucket is one, wherever it is made and read."""
+    """What identifies the file of a local copy: the pack of a bucket is one, wherever it is made and read."""
     url = cloud_copy.origin(item.path)
     return {} if url is None else {"path": url, "changed_ns": 0}
 

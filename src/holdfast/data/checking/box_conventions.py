@@ -220,11 +220,11 @@ def _hidden_corners(rows: Any) -> tuple[str, str] | None:
     read = rows[:, :4]
     low, size, areas = read[:, :2], read[:, 2:] - read[:, :2], rows[:, 6]
     real = (size - low).prod(axis=1)
-    told = np.isfinite(areas) & (areas > 0)
-    if told.sum() >= FEWEST and told.mean() > 0.9 and (size > low).all(axis=1)[told].mean() > 0.98:
-        as_corners = (np.abs(areas - real) <= 0.02 * real + 1)[told].mean()
-        as_sizes = (areas <= 1.02 * size.prod(axis=1))[told].mean()
-        other = (np.abs(areas - size.prod(axis=1)) > 0.05 * areas)[told].mean()
+    known = np.isfinite(areas) & (areas > 0)
+    if known.sum() >= FEWEST and known.mean() > 0.9 and (size > low).all(axis=1)[known].mean() > 0.98:
+        as_corners = (np.abs(areas - real) <= 0.02 * real + 1)[known].mean()
+        as_sizes = (areas <= 1.02 * size.prod(axis=1))[known].mean()
+        other = (np.abs(areas - size.prod(axis=1)) > 0.05 * areas)[known].mean()
         if as_corners > 0.9 and other > 0.9 and as_sizes > 0.5:
             return (
                 "corners-as-size",

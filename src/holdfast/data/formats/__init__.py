@@ -60,25 +60,25 @@ def _open_images(listing: FileIndex, label_maps: list[str]) -> Source | None:
 def _cvat(listing: FileIndex, label_maps: list[str]) -> Source | None:
     from holdfast.data.formats import cvat
 
-    return cvat.open_folder(listing)
+    return cvat.FORMAT.open_folder(listing)
 
 
 def _label_studio(listing: FileIndex, label_maps: list[str]) -> Source | None:
     from holdfast.data.formats import label_studio
 
-    return label_studio.open_folder(listing)
+    return label_studio.FORMAT.open_folder(listing)
 
 
 def _via(listing: FileIndex, label_maps: list[str]) -> Source | None:
     from holdfast.data.formats import via
 
-    return via.open_folder(listing)
+    return via.FORMAT.open_folder(listing)
 
 
 def _datumaro(listing: FileIndex, label_maps: list[str]) -> Source | None:
     from holdfast.data.formats import datumaro
 
-    return datumaro.open_folder(listing)
+    return datumaro.FORMAT.open_folder(listing)
 
 
 def _parquet(listing: FileIndex, label_maps: list[str]) -> Source | None:

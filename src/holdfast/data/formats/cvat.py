@@ -17,11 +17,10 @@ from holdfast.data.files.parse_numbers import parse_flag, parse_integer, parse_n
 from holdfast.data.formats.listed import (
     LARGEST_FILE_BYTES,
     ListedFile,
+    ListedFormat,
     ListedImage,
-    ListedSource,
     ShapeList,
     head_of,
-    open_listed,
 )
 from holdfast.data.formats.outlines import Corners, around, ellipse, pairs, turned
 from holdfast.data.formats.voc import parse_xml
@@ -39,15 +38,6 @@ def looks_like_cvat(path: str) -> bool:
     )
 
 
-def open_folder(listing: FileIndex) -> ListedSource | None:
-    names = [name for name in listing.with_suffix(".xml") if looks_like_cvat(listing.path(name))]
-    return open_listed("cvat", listing, names, read_file)
-
-
-def open_source(listing: FileIndex, name: str, path: str) -> ListedSource | None:
-    return open_listed("cvat", listing, [name], read_file, path)
-
-
 def read_file(listing: FileIndex, name: str) -> ListedFile:
     path = listing.path(name)
     data = filesystem.read_bytes(path, 0, LARGEST_FILE_BYTES)
@@ -58,6 +48,9 @@ def read_file(listing: FileIndex, name: str) -> ListedFile:
     if tracks or not images:
         images += _frames(root, tracks, listing, problems)
     return ListedFile(name, tuple(images), problems.problems())
+
+
+FORMAT = ListedFormat("cvat", ".xml", looks_like_cvat, read_file)
 
 
 def _image(element: Any, problems: ProblemList) -> ListedImage:

@@ -10,11 +10,10 @@ from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_si
 from holdfast.data.formats.coco_masks import box_of
 from holdfast.data.formats.listed import (
     ListedFile,
+    ListedFormat,
     ListedImage,
-    ListedSource,
     ShapeList,
     head_of,
-    open_listed,
     read_json,
 )
 from holdfast.data.formats.outlines import Corners, around, ellipse, pairs, turned
@@ -32,15 +31,6 @@ def looks_like_datumaro(path: str) -> bool:
     return b'"categories"' in head and b'"label"' in head and b'"labels"' in head and b'"images"' not in head
 
 
-def open_folder(listing: FileIndex) -> ListedSource | None:
-    names = [name for name in listing.with_suffix(".json") if looks_like_datumaro(listing.path(name))]
-    return open_listed("datumaro", listing, names, read_file)
-
-
-def open_source(listing: FileIndex, name: str, path: str) -> ListedSource | None:
-    return open_listed("datumaro", listing, [name], read_file, path)
-
-
 def read_file(listing: FileIndex, name: str) -> ListedFile:
     path = listing.path(name)
     document = read_json(path)
@@ -54,6 +44,9 @@ def read_file(listing: FileIndex, name: str) -> ListedFile:
     return ListedFile(
         name, tuple(images), problems.problems(), {label: at for at, label in enumerate(classes)}
     )
+
+
+FORMAT = ListedFormat("datumaro", ".json", looks_like_datumaro, read_file)
 
 
 def _classes(document: dict[str, Any]) -> list[str]:

@@ -16,11 +16,10 @@ from holdfast.data.files.file_index import FileIndex, is_image
 from holdfast.data.files.parse_numbers import parse_number, parse_size
 from holdfast.data.formats.listed import (
     ListedFile,
+    ListedFormat,
     ListedImage,
-    ListedSource,
     ShapeList,
     head_of,
-    open_listed,
     read_json,
 )
 from holdfast.data.formats.outlines import Corners, Point, around, ellipse, turned
@@ -44,15 +43,6 @@ def looks_like_label_studio(path: str) -> bool:
     )
 
 
-def open_folder(listing: FileIndex) -> ListedSource | None:
-    names = [name for name in listing.with_suffix(".json") if looks_like_label_studio(listing.path(name))]
-    return open_listed("label-studio", listing, names, read_file)
-
-
-def open_source(listing: FileIndex, name: str, path: str) -> ListedSource | None:
-    return open_listed("label-studio", listing, [name], read_file, path)
-
-
 def read_file(listing: FileIndex, name: str) -> ListedFile:
     path = listing.path(name)
     document = read_json(path)
@@ -61,6 +51,9 @@ def read_file(listing: FileIndex, name: str) -> ListedFile:
         raise UnreadableAnnotation("this is not Label Studio's JSON: it is no list of tasks", where=path)
     problems = ProblemList(path)
     return ListedFile(name, tuple(_images(tasks, problems)), problems.problems())
+
+
+FORMAT = ListedFormat("label-studio", ".json", looks_like_label_studio, read_file)
 
 
 def _images(tasks: list[dict[str, Any]], problems: ProblemList) -> Iterator[ListedImage]:

@@ -139,6 +139,24 @@ def open_listed(
     return ListedSource(path or listing.root, format, listing, finder, tuple(files), noted)
 
 
+@dataclass(frozen=True)
+class ListedFormat:
+    """A format of files that list images: what they look like, and what reads one."""
+
+    name: str
+    suffix: str
+    looks_like: Callable[[str], bool]
+    read: Callable[[FileIndex, str], ListedFile]
+
+    def open_folder(self, listing: FileIndex) -> ListedSource | None:
+        names = [name for name in listing.with_suffix(self.suffix) if self.looks_like(listing.path(name))]
+        return open_listed(self.name, listing, names, self.read)
+
+    def open_source(self, listing: FileIndex, name: str, path: str) -> ListedSource | None:
+        """Of one file."""
+        return open_listed(self.name, listing, [name], self.read, path)
+
+
 def read_json(path: str) -> Any:
     """A JSON document; UnreadableAnnotation says why it is none."""
     try:

@@ -13,11 +13,10 @@ from holdfast.data.files.file_index import FileIndex
 from holdfast.data.files.parse_numbers import parse_number
 from holdfast.data.formats.listed import (
     ListedFile,
+    ListedFormat,
     ListedImage,
-    ListedSource,
     ShapeList,
     head_of,
-    open_listed,
     read_json,
 )
 from holdfast.data.formats.outlines import Corners, around, ellipse
@@ -61,15 +60,6 @@ def looks_like_via(path: str) -> bool:
     return b'"data_format_version"' in head and b'"pid"' in head
 
 
-def open_folder(listing: FileIndex) -> ListedSource | None:
-    names = [name for name in listing.with_suffix(".json") if looks_like_via(listing.path(name))]
-    return open_listed("via", listing, names, read_file)
-
-
-def open_source(listing: FileIndex, name: str, path: str) -> ListedSource | None:
-    return open_listed("via", listing, [name], read_file, path)
-
-
 def read_file(listing: FileIndex, name: str) -> ListedFile:
     path = listing.path(name)
     document = read_json(path)
@@ -81,6 +71,9 @@ def read_file(listing: FileIndex, name: str) -> ListedFile:
                 "class-column-unknown", "no region has an attribute, so every box is called 'object'"
             )
     return ListedFile(name, images, problems.problems())
+
+
+FORMAT = ListedFormat("via", ".json", looks_like_via, read_file)
 
 
 def _read(document: Any, path: str, otherwise: str | None) -> tuple[tuple[ListedImage, ...], ProblemList]:

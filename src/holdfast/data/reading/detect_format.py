@@ -67,11 +67,7 @@ def open_sources(path: str, format: str | None = None) -> list[Source]:
     return found
 
 
-_JSON_FORMATS = (
-    (via.open_source, via.looks_like_via),
-    (label_studio.open_source, label_studio.looks_like_label_studio),
-    (datumaro.open_source, datumaro.looks_like_datumaro),
-)
+_JSON_FORMATS = (via.FORMAT, label_studio.FORMAT, datumaro.FORMAT)
 
 
 def _formats_of(path: str) -> list[str]:
@@ -217,16 +213,16 @@ def _from_file(path: str, format: str | None) -> list[Source]:
                 FileIndex(listing.root, tuple(f for f in listing.files if f == inside or is_image(f)))
             )
             return [replace(only, path=path)] if only else []
-        for module, looks_like in _JSON_FORMATS:
-            if looks_like(path) and not coco.looks_like_coco(path):
-                listed = module(listing, inside, path)
+        for one in _JSON_FORMATS:
+            if one.looks_like(path) and not coco.looks_like_coco(path):
+                listed = one.open_source(listing, inside, path)
                 return [listed] if listed else []
         return [_coco_file(listing, inside, path)]
     if suffix == ".parquet":
         rows = parquet.open_source(listing, [inside], path)
         return [rows] if rows else []
-    if suffix == ".xml" and cvat.looks_like_cvat(path):
-        drawn = cvat.open_source(listing, inside, path)
+    if suffix == ".xml" and cvat.FORMAT.looks_like(path):
+        drawn = cvat.FORMAT.open_source(listing, inside, path)
         return [drawn] if drawn else []
     if suffix == ".xml":
         files = tuple(other for other in listing.files if other == inside or is_image(other))

@@ -33,9 +33,8 @@ class JournalState:
     def __init__(self) -> None:
         self.fit: FitStarted | None = None
         self.cardinality: dict[str, int] = {}  # by the dataset's role
-        self.data_only_loops: set[str] = (
-            set()
-        )  # roles of the data that ends a loop of the user's, and nothing else
+        #: Roles of the data that ends a loop of the user's, and nothing else does.
+        self.data_only_loops: set[str] = set()
         self.in_fit = self._in_validation = False  # Keras's own loops
         self.validation_planned: int | None = None
         self.longest_validation_batches = 0
