@@ -1,7 +1,7 @@
 """What a data job keeps in memory for each image of the listing: `python benchmarks/listing_memory.py`.
 
 Images of 160 x 120 with seven boxes each, made here; peaks of private memory (RssAnon) of the command and of its
-largest worker. With `--ray` on two Ray nodes of this machine, else with two processes.
+largest worker. With `--ray inside` or `outside` on two Ray nodes of this machine, else with two processes.
 """
 
 from __future__ import annotations
@@ -126,20 +126,21 @@ def main() -> None:
     parser.add_argument("--images", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--format", choices=WRITERS, default="coco")
     parser.add_argument("--jobs", nargs="+", default=list(JOBS), help="words that the names of jobs have")
-    parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--ray", choices=("inside", "outside"), help="on two Ray nodes; outside: by ray://")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="holdfast-listing-"))
     jobs = [job for job in JOBS if any(word in job for word in args.jobs)]
     try:
         for count in args.images:
             make(folder / str(count), count, args.format)
-        with cluster(folder) if args.ray else contextlib.nullcontext((["", ""], None)) as ((address, _), _):
-            where = "two Ray nodes" if args.ray else "two processes"
+        with cluster(folder) if args.ray else contextlib.nullcontext((["", ""], None)) as ((address, far), _):
+            where = f"two Ray nodes, {args.ray} of the cluster" if args.ray else "two processes"
+            workers = {"inside": "auto", "outside": far}.get(args.ray, "2")
             print(f"{args.format}, {where}, images: {args.images}\n\n"
                   "| job | command, MiB | each image more | largest worker, MiB | each image more | took |\n"
                   "|---|---|---|---|---|---|")  # fmt: skip
             for job in jobs:
-                row(folder, job, args.images, "auto" if args.ray else "2", address)
+                row(folder, job, args.images, workers, address)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

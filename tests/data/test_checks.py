@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data.checking.check_text import as_text
+from holdfast.data.checking.check_text import as_text, in_a_line
 from holdfast.data.checking.dataset_check import DatasetPart, Report, check
 from holdfast.data.findings import DataFinding, FindingPlace
 
@@ -39,6 +39,15 @@ def test_a_file_is_named_once_for_all_that_is_wrong_in_it() -> None:
     rare = DataFinding("rare-class", "warning", 2, places, "collect more examples")
     shown = as_text(Report("d", 3, 3, ("cat", "dog"), (rare,))).splitlines()
     assert shown[3:6] == ["  found   d", "          'cat' has 1 box", "          'dog' has 2 boxes"]
+
+
+def test_a_class_name_of_a_million_characters_is_not_printed_whole() -> None:
+    name = "c" * 1_000_000
+    places = (FindingPlace("d", f"{name!r} has 3 boxes"),)
+    rare = DataFinding("rare-class", "warning", 1, places, "collect more examples")
+    shown = as_text(Report("d", 3, 3, (name,), (rare,)))
+    assert "3 boxes, 1 class (ccc" in shown
+    assert max(map(len, [*shown.splitlines(), in_a_line(rare)])) == 600
 
 
 def boxed(folder: Path, *corners: float, name: str = "cat") -> None:

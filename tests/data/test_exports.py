@@ -264,6 +264,19 @@ def test_a_json_that_ends_early_says_what_to_do(tmp_path: Path) -> None:
     assert caught.value.change == ("the file may end early: copy or export it again",)
 
 
+@pytest.mark.parametrize("name", ["ann.json", "via.json"])
+def test_a_json_with_a_mistake_in_it_is_not_said_to_end_early(name: str, tmp_path: Path) -> None:
+    """A number of 5,000 digits, in a file that is read as a stream and in one that is read at once."""
+    via = '{"a.jpg1": {"filename": "a.jpg", "size": 64, "regions": []}}'
+    content = via if name == "via.json" else coco_of("a.jpg")
+    put(tmp_path, **{"a.jpg": b"image", name: content.replace("64", "6" * 5000, 1)})
+    with pytest.raises(HoldfastError) as caught:
+        read(str(tmp_path))
+    assert "5000 digits" in str(caught.value)
+    assert "sys." not in str(caught.value)
+    assert caught.value.change == ("export it again",)
+
+
 def test_images_that_only_the_other_set_of_annotations_names(tmp_path: Path) -> None:
     xml = made.voc_xml("a.jpg", (64, 48), [("cell", 17, 13, 48, 36)])
     put(tmp_path, **{"images/a.jpg": b"image", "images/b.jpg": b"image", "images/c.jpg": b"image",

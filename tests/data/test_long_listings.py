@@ -14,7 +14,7 @@ from holdfast.data.formats import WRITABLE_FORMATS
 from holdfast.data.reading import detect_format
 from holdfast.data.reading.load import parse_all, read
 from holdfast.data.synthetic import make_dataset
-from holdfast.data.tables import coco_join
+from holdfast.data.tables import row_groups
 from holdfast.data.writing.convert import convert
 from holdfast.data.writing.repair import repair
 
@@ -24,7 +24,7 @@ def nothing_fits(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(packed_list, "TOGETHER", 3)
     monkeypatch.setattr(packed_list, "IN_MEMORY_BYTES", 16)
     monkeypatch.setattr(name_index, "BLOCK", 5)
-    monkeypatch.setattr(coco_join, "_BLOCK", 5)
+    monkeypatch.setattr(row_groups, "BLOCK", 5)
     return monkeypatch
 
 

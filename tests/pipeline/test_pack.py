@@ -128,6 +128,19 @@ def test_killed_in_the_middle_it_goes_on_and_a_torn_one_is_not_used(
     assert pack.read(folder) is None
 
 
+def test_what_a_killed_one_did_not_finish_is_removed_and_what_another_writes_now_is_not(
+    folder_of: Callable, tmp_path: Path
+) -> None:
+    job = pack.plan_pack(large_and_small(folder_of), FEED, ROOMY)
+    folder = packing.write_job(job, tmp_path)
+    killed, writing = (folder / f".shard-00000.jpgs.{digit * 16}.part" for digit in "ab")
+    for file, at in ((killed, 1), (writing, 2**33)):
+        file.write_bytes(b"half")
+        os.utime(file, (at, at))
+    assert packing.make_pack(job, tmp_path) == folder
+    assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == [writing.name]
+
+
 def test_beside_a_run_it_is_a_process_of_its_own(folder_of: Callable, tmp_path: Path) -> None:
     job = pack.plan_pack(large_and_small(folder_of), FEED, ROOMY)
     process = packing.start_in_background(job, tmp_path)

@@ -18,6 +18,11 @@ REPAIR = "`holdfast data repair SRC DST` writes a copy"
 
 KINDS: dict[str, FindingKind] = {
     # -- images
+    "rounded-name": FindingKind(
+        "error",
+        "names of images were rounded to scientific notation, and fit no single image",
+        "export the table again with this column as text, from where it came: a spreadsheet dropped the digits",
+    ),
     "missing-image": FindingKind(
         "error",
         "annotations name images that are not there",
@@ -25,6 +30,11 @@ KINDS: dict[str, FindingKind] = {
     ),
     "unreadable-image": FindingKind(
         "error", "images cannot be decoded", f"copy them again from where they came; {REPAIR} without them"
+    ),
+    "filled-image": FindingKind(
+        "error",
+        "boxes lie where the image is one flat colour from side to side, as a decoder fills a file that was cut",
+        f"copy them again from where they came; {REPAIR} of the rest after these were taken out",
     ),
     "truncated-image": FindingKind(
         "error", "images are cut short", f"copy them again from where they came; {REPAIR} without them"
@@ -72,6 +82,11 @@ KINDS: dict[str, FindingKind] = {
         "note",
         "images are more than twice as wide as high, or as high as wide",
         "keep the aspect ratio when resizing, or cut them into parts",
+    ),
+    "colour-order-differs": FindingKind(
+        "error",
+        "red and blue are exchanged in one part of the images",
+        "write these images again, with their channels in the order of the others (OpenCV writes and reads BGR)",
     ),
     # -- boxes
     "not-finite-box": FindingKind("error", "boxes hold NaN or infinity", f"{REPAIR} without them"),
@@ -134,13 +149,23 @@ KINDS: dict[str, FindingKind] = {
     ),
     "fractions-as-pixels": FindingKind(
         "error",
-        "boxes are fractions of the image where the format has pixels",
-        "multiply x by the image's width and y by its height, and write the annotations again",
+        "boxes are fractions of the image where the format has pixels or percent",
+        "multiply x by the image's width and y by its height (for percent by 100), and write the annotations again",
     ),
     "boxes-of-another-size": FindingKind(
         "error",
         "boxes were drawn on images of another size",
         "put the images there that were annotated, or scale the boxes as the images were",
+    ),
+    "misplaced-boxes": FindingKind(
+        "error",
+        "boxes lie beside the objects, and on them when all are moved in one way",
+        "correct the boxes of these images as said; look with `holdfast data inspect` before and afterwards",
+    ),
+    "drawn-boxes": FindingKind(
+        "error",
+        "boxes are drawn into the images",
+        "put the images there that were annotated; a model would learn to find the lines",
     ),
     "tiny-box": FindingKind(
         "note",
@@ -165,7 +190,7 @@ KINDS: dict[str, FindingKind] = {
     ),
     "only-crowds": FindingKind(
         "error",
-        "all boxes are crowds, which training leaves out",
+        "all boxes are crowds, which training and evaluation leave out",
         "write iscrowd = 0 (is_crowd, group_of) for every box that is around one object",
     ),
     "uncovered-boxes": FindingKind(
@@ -199,7 +224,7 @@ KINDS: dict[str, FindingKind] = {
     ),
     "near-duplicate-class-names": FindingKind(
         "warning",
-        "class names differ only in case, spaces or punctuation",
+        "class names differ only in case, spaces, punctuation or letters that look alike",
         f"make them one; {REPAIR} with the more frequent spelling",
     ),
     "misspelled-class": FindingKind(
@@ -219,6 +244,11 @@ KINDS: dict[str, FindingKind] = {
     ),
     "rare-class": FindingKind(
         "warning", "classes have fewer than 10 boxes", "collect more examples, or leave the class out"
+    ),
+    "class-order-differs": FindingKind(
+        "error",
+        "classes have other names in one part of the dataset than in the rest",
+        "write the annotations of this part again with the list of classes of the rest",
     ),
     "unused-class": FindingKind("note", "declared classes have no box", "nothing, or leave the class out"),
     "class-imbalance": FindingKind(
@@ -240,8 +270,8 @@ KINDS: dict[str, FindingKind] = {
     ),
     "annotation-unfinished": FindingKind(
         "warning",
-        "all images from one on have no box, and would be trained on as negatives",
-        "annotate the rest, or leave these images out",
+        "all images of a stretch have no box, and would be trained on as negatives",
+        "annotate them, or leave them out; nothing, if there is nothing in them",
     ),
     "outside-dataset": FindingKind(
         "note",
@@ -256,6 +286,11 @@ KINDS: dict[str, FindingKind] = {
     ),
     "unreadable-annotation": FindingKind(
         "error", "annotations cannot be read", f"correct them by hand; {REPAIR} without them"
+    ),
+    "annotation-not-downloaded": FindingKind(
+        "error",
+        "annotation files are Git LFS pointers, not the annotations",
+        "run `git lfs pull` where the dataset was cloned",
     ),
     "damaged-text": FindingKind(
         "warning",
@@ -361,12 +396,47 @@ KINDS: dict[str, FindingKind] = {
         "names of images differ from the files' in upper and lower case",
         "nothing here; programs on Linux do not find these files",
     ),
+    "thousands-separators": FindingKind(
+        "note",
+        "numbers of a CSV have thousands separators, and are read without them",
+        "nothing here; other programs read 1,024 as 1.024, as text, or as two columns",
+    ),
     "unusual-column-order": FindingKind(
         "note",
         "the columns of a CSV come in an unusual order",
         "nothing here; programs that read by position get the boxes wrong",
     ),
     # -- across the dataset
+    "copied-file": FindingKind(
+        "warning",
+        "all images of one file of the dataset are those of another: its own are missing",
+        "copy or write this file again from where it came",
+    ),
+    "image-listed-twice": FindingKind(
+        "warning",
+        "the same image is listed twice, each time with other boxes",
+        "put the boxes of both into one entry, if they are of different objects; else keep the right ones",
+    ),
+    "repeated-boxes": FindingKind(
+        "warning",
+        "consecutive images that look different have exactly the same boxes",
+        "annotate all but the first again: a tool copied its boxes to the next images",
+    ),
+    "mirrored-boxes": FindingKind(
+        "error",
+        "mirrored copies of images have the boxes of the originals",
+        "mirror their boxes too: x1 = width - x2, x2 = width - x1",
+    ),
+    "shifted-annotations": FindingKind(
+        "error",
+        "annotations belong to the image beside theirs in the list",
+        "find the image that was deleted or added, and give each annotation to its own image",
+    ),
+    "class-stops": FindingKind(
+        "warning",
+        "a class has no box from one image on, and the others go on as before",
+        "annotate the class there too, or leave these images out; nothing, if there is none to be seen",
+    ),
     "duplicate-image": FindingKind("warning", "the same image occurs twice", f"{REPAIR} with one of each"),
     "duplicate-image-different-labels": FindingKind(
         "warning", "the same image occurs twice with different boxes", "look at both and keep the right one"

@@ -121,11 +121,21 @@ def _run(
     made.close()  # workers may have been ahead: what they made goes with the rest
     for number in range(packed, shards):
         (folder / _shard_name(number)).unlink(missing_ok=True)
+    _remove_unfinished(folder)
     with atomic_write.replacing(folder / "index.json") as file:
         file.write(f'{{"key": {json.dumps(job.key)}, "bytes": {used}, "shards": ['.encode())
         for number in range(packed):
             file.write((", " if number else "").encode() + _shard_index(folder, number).read_bytes())
         file.write(b"]}")
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """What a killed process left of shards that are whole. What is newer than the shard another process writes now."""
+    for part in folder.glob(".*.part"):
+        whole = folder / part.name[1:].rsplit(".", 2)[0]
+        with contextlib.suppress(OSError):
+            if part.stat().st_mtime_ns < whole.stat().st_mtime_ns:
+                part.unlink()
 
 
 def _made_here(

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from holdfast.data.files import name_index, packed_list
-from holdfast.data.files.name_index import NameIndex, NameSet, digest_of, repeated_digests
+from holdfast.data.files.name_index import NameIndex, NameNumbers, NameSet, digest_of, repeated_digests
 from holdfast.data.files.unseen_names import UnseenNames
 
 NAMES = [f"images/{number % 7}/{number}.jpg" for number in range(1000)]
@@ -42,6 +42,12 @@ def test_a_set_holds_what_was_added() -> None:
         names.add(name)
     assert all(name in names for name in NAMES)
     assert not any(f"{name}x" in names for name in NAMES)
+    assert len(names) == len(NAMES)
+
+
+def test_names_are_numbered_as_they_come_first() -> None:
+    numbers = NameNumbers()
+    assert [numbers.number_of(name) for name in (*NAMES, *NAMES[::-1])] == [*range(1000), *range(999, -1, -1)]
 
 
 def test_digests_that_come_again() -> None:

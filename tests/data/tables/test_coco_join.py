@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from holdfast.data.files import packed_list
-from holdfast.data.tables import coco_join
+from holdfast.data.tables import row_groups
 from holdfast.data.tables.coco_join import ANNOTATION, NONE, ODD_OWNER, ImageIds, Joined
 
 
@@ -17,7 +17,7 @@ from holdfast.data.tables.coco_join import ANNOTATION, NONE, ODD_OWNER, ImageIds
 def _where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "on disk":
         monkeypatch.setattr(packed_list, "IN_MEMORY_BYTES", 16)
-        monkeypatch.setattr(coco_join, "_BLOCK", 5)
+        monkeypatch.setattr(row_groups, "BLOCK", 5)
 
 
 def annotation(number: int, owner: int, slot: int = 0, flags: int = 0) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from holdfast.cli.arguments import INPUT_SIDE, add_workers
 from holdfast.cli.recipes import resolve_recipe
 from holdfast.cli.slow_notice import notice_if_slow
 from holdfast.errors import ExitCode
+from holdfast.terminal_text import write_control
 
 if TYPE_CHECKING:
     from holdfast.settings.recipe import Recipe
@@ -76,7 +79,7 @@ def _pack(args: argparse.Namespace, recipe: Recipe, folder: Path) -> int:
     made_to = dataset_setup.build_feed(recipe)
     job = pack.plan_pack(data, made_to, bytes_of(args.budget))
     with notice_if_slow(f"making small copies of {len(job.items)} images in {folder}"):
-        made = packing.make_pack(job, folder, progress=_show, workers=args.workers)
+        made = packing.make_pack(job, folder, progress=_Bar(), workers=args.workers)
     packed = pack.read(made) if made else None
     result = {
         "folder": str(made) if made else None,
@@ -121,14 +124,19 @@ def _text(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _show(done: int, of: int) -> None:
-    import sys
+class _Bar:
+    """The bar of the other data jobs, for a job that says itself how much is done."""
 
-    from holdfast.terminal_text import write_control
+    def __init__(self) -> None:
+        self._began = time.monotonic()
 
-    if sys.stderr.isatty():
-        write_control(sys.stderr, "\r")
-        print(f"packed {done} of {of}", end="\n" if done == of else "", file=sys.stderr, flush=True)
+    def __call__(self, done: int, of: int) -> None:
+        from holdfast.data.files import progress_bar
+
+        if sys.stderr.isatty():
+            write_control(sys.stderr, "\r\x1b[K")
+            said = progress_bar.line("packing", done, of, time.monotonic() - self._began)
+            print("" if done == of else said, end="", file=sys.stderr, flush=True)
 
 
 def bytes_of(text: str) -> int:

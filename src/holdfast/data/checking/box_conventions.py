@@ -19,6 +19,7 @@ from holdfast.data.records import Record
 
 SAMPLE = 4000  # boxes of a split
 MOST_SPLITS = 16
+FEWEST_IMAGES = 3  # of which all boxes are in another unit
 FEWEST = 10  # boxes from which anything is said
 WRONG = 0.08  # of the boxes leave their images as they are read, or more
 RIGHT = 0.01  # of them do when read another way, or fewer
@@ -42,11 +43,16 @@ class BoxSample:
         self._numbers: dict[str | None, array[float]] = {}
         self._counts: dict[str | None, int] = {}
         self._random = random.Random(0)
+        self._fractions: list[
+            tuple[str, int]
+        ] = []  # images whose boxes are all fractions, and how many these are
 
-    def add(self, record: Record, facts: ImageFacts, *, relative: bool) -> None:
+    def add(self, record: Record, facts: ImageFacts, *, relative: bool, format: str = "") -> None:
         size = None if facts.problem else frame_size(record, facts, relative=relative)
         if size is None or (record.split not in self._numbers and len(self._numbers) >= MOST_SPLITS):
             return
+        if _all_fractions(record, size, percent=format == "label-studio"):
+            self._fractions.append((record.file_name, len(record.boxes)))
         kept = self._numbers.setdefault(record.split, array("d"))
         count = self._counts.get(record.split, 0)
         for box in record.boxes:
@@ -73,7 +79,25 @@ class BoxSample:
                 found.append(Problem(slug, path, where + said, self._counts[split]))
             elif len(rows):
                 accounted &= not _outside(rows[:, :4], rows[:, 4:6]).any()
+        if not found:
+            found += self._some_fractions(path)
         return found, accounted
+
+    def _some_fractions(self, path: str) -> Iterator[Problem]:
+        """Images of which all boxes are in another unit than those of the rest."""
+        boxes = sum(count for _, count in self._fractions)
+        if len(self._fractions) >= FEWEST_IMAGES and boxes >= FEWEST:
+            said = f"all {boxes} boxes of {len(self._fractions)} images are fractions, the first of them "
+            yield Problem("fractions-as-pixels", path, f"{said}{self._fractions[0][0]}", boxes)
+
+
+def _all_fractions(record: Record, size: tuple[int, int], *, percent: bool) -> bool:
+    """Every number between 0 and 1, most of them broken; of percent these come out as a hundredth of the image."""
+    units = (size[0] / 100, size[1] / 100) * 2 if percent else (1.0,) * 4
+    numbers = [corner / unit for box in record.boxes for corner, unit in zip(box.corners, units, strict=True)]
+    if not numbers or min(size) < 32 or not all(0 <= number <= 1.001 for number in numbers):
+        return False
+    return max(numbers) > 0.2 and sum(number % 1 != 0 for number in numbers) > 0.5 * len(numbers)
 
 
 def _convention(rows: Any, format: str, *, relative: bool) -> tuple[str, str] | None:

@@ -22,13 +22,18 @@ class BoxHabits:
         self.boxes = self.crowds = self.complete = self.twins = 0
         self.images = self.twin_images = 0
         self._first_complete = self._first_twin = ""
+        self._crowds: dict[str | None, list[int]] = {}  # of each split the crowds, and all boxes
 
     def add(self, record: Record, size: tuple[int, int], file: str) -> None:
         if not record.boxes:
             return
         self.images += 1
         self.boxes += len(record.boxes)
-        self.crowds += sum(box.crowd for box in record.boxes)
+        crowds = sum(box.crowd for box in record.boxes)
+        self.crowds += crowds
+        known = self._crowds.setdefault(record.split, [0, 0])
+        known[0] += crowds
+        known[1] += len(record.boxes)
         complete = sum(_is_complete(box, size) for box in record.boxes)
         self.complete += complete
         twins = twin_count(record.boxes)
@@ -41,6 +46,12 @@ class BoxHabits:
         if self.boxes and self.crowds == self.boxes:
             said = f"all {self.boxes} boxes are marked as crowds (iscrowd, group_of)"
             yield Problem("only-crowds", path, said, self.crowds)
+        else:
+            for split, (crowds, boxes) in self._crowds.items():
+                if boxes >= FEWEST and crowds == boxes:
+                    said = f"all {boxes} boxes of {split} are marked as crowds (iscrowd, group_of), "
+                    said += f"and {self.crowds - crowds} of {self.boxes - boxes} others"
+                    yield Problem("only-crowds", path, said, crowds)
         if self.boxes < FEWEST:
             return
         if 2 * self.complete > self.boxes:

@@ -8,6 +8,7 @@ from holdfast.data.findings import DataFinding
 
 _COLOURS = {"error": "\x1b[31m\x1b[1m", "warning": "\x1b[33m\x1b[1m", "note": "\x1b[1m"}
 _PLAIN = "\x1b[0m"
+_LONGEST = 600  # characters of a line: a name may have millions
 
 
 def as_text(report: Report, *, colour: bool = False) -> str:
@@ -15,14 +16,20 @@ def as_text(report: Report, *, colour: bool = False) -> str:
     for finding in report.findings:
         lines += [*_finding(finding, colour=colour), ""]
     lines.append(_verdict(report))
-    return "\n".join(lines)
+    return "\n".join(map(_clipped, lines))
+
+
+def _clipped(line: str) -> str:
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 2] + " …"
 
 
 def in_a_line(finding: DataFinding) -> str:
     """For a command that wrote something, and names what it met on the way."""
     first = finding.places[0]
     title = KINDS[finding.slug].title
-    return f"{finding.severity}[{finding.slug}]: {title} ({finding.count}), the first is {first.file}: {first.detail}"
+    return _clipped(
+        f"{finding.severity}[{finding.slug}]: {title} ({finding.count}), the first is {first.file}: {first.detail}"
+    )
 
 
 def _summary(report: Report) -> str:

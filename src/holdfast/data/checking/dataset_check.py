@@ -23,11 +23,15 @@ from holdfast.data.formats.label_map import shift_of_numbers
 from holdfast.data.images.facts_cache import ImageFactsCache, cache_file, key_of
 from holdfast.data.images.image_file import ImageFacts, probe_image
 from holdfast.data.images.image_rules import (
+    RuleViolation,
     box_violations,
+    filled_violations,
     frame_size,
     image_violations,
     size_violations,
 )
+from holdfast.data.pixels import pixel_rules
+from holdfast.data.pixels.look_sample import LookSample
 from holdfast.data.reading import detect_format
 from holdfast.data.reading.compare_sources import AnnotationComparison, compare
 from holdfast.data.records import Record
@@ -104,7 +108,7 @@ def check(
     processes: int | None = None,
 ) -> tuple[Report, DatasetStatistics]:
     """Check all parts as one dataset, so that an image in two of them is found."""
-    tally, census = Tally(), DatasetStatistics()
+    tally, census, close = Tally(), DatasetStatistics(), LookSample()
     declared: dict[str, int] = {}
     for part in parts:
         found = detect_format.open_sources(part.path, part.format)
@@ -121,7 +125,9 @@ def check(
             if wanted is None or record is None or record.split in wanted:
                 _tally_entry(looked, part.split, classes, tally, census)
                 if record is not None and looked.facts is not None:
-                    sample.add(record, looked.facts, relative=main.relative)
+                    sample.add(record, looked.facts, relative=main.relative, format=main.format)
+                    known = record if part.split is None else replace(record, split=part.split)
+                    close.add(known, looked.facts, file_of_record(record), relative=main.relative)
                 strange.update(*(problem.numbers for problem in looked.parsed.problems))
             if record is not None:
                 for other in others:
@@ -136,6 +142,9 @@ def check(
     path = ", ".join(paths)
     for problem in census.problems(declared, path):
         tally.add(problem)
+    if tally.has("shifted-annotations"):
+        tally.drop(("size-mismatch", *CONSEQUENCES))
+    pixel_rules.add_findings(close, tally, path, processes)
     names = sorted(declared, key=lambda name: (declared[name], name))
     used = tuple(sorted(name for name in census.classes if name not in declared))
     findings = tuple(_with_path_in_remedy(finding, paths) for finding in tally.findings())
@@ -303,9 +312,28 @@ def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Ite
     for verdict in size_violations(record, facts, relative=relative):
         extra = (("boxes_fit", verdict.boxes_fit),) if verdict.boxes_fit else ()
         yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity, extra)
-    for _, verdict in box_violations(record.boxes, frame_size(record, facts, relative=relative)):
+    for verdict in filled_violations(record, facts):
+        yield GradedProblem(Problem(verdict.finding, image, verdict.detail))
+    size = frame_size(record, facts, relative=relative)
+    for verdict in _in_one_unit([one for _, one in box_violations(record.boxes, size)], record, size):
         detail = verdict.detail if record.image.in_shard else f"{record.file_name}: {verdict.detail}"
         yield GradedProblem(Problem(verdict.finding, annotation, detail), verdict.severity)
+
+
+def _in_one_unit(
+    verdicts: list[RuleViolation], record: Record, size: tuple[int, int] | None
+) -> list[RuleViolation]:
+    """Where some boxes of an image are pixels taken for fractions, so are the others that leave it."""
+    if size is None or not any(one.finding == "pixels-as-fractions" for one in verdicts):
+        return verdicts
+    across, down = (max(box.x2 for box in record.boxes), max(box.y2 for box in record.boxes))
+    if across > 1.01 * size[0] ** 2 or down > 1.01 * size[1] ** 2:
+        return verdicts
+    return [
+        replace(one, finding="pixels-as-fractions") if one.finding == "outside-box" else one
+        for one in verdicts
+        if one.finding != "wrapped-box"
+    ]
 
 
 def _tally_classes(record: Record, classes: Sequence[str], tally: Tally) -> None:

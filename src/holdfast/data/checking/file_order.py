@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -37,7 +38,7 @@ def problems(
 
 
 def unfinished(names: Sequence[str], empty: Sequence[int]) -> Iterator[Problem]:
-    """Images of one numbering: all have boxes up to one, and none has from there on."""
+    """Images of one numbering: nearly all have boxes, and none has from one on, or in one stretch."""
     series: dict[str, list[int]] = {}
     for at, name in enumerate(names):
         series.setdefault(_NUMBERS.sub("#", name), []).append(at)
@@ -59,6 +60,26 @@ def unfinished(names: Sequence[str], empty: Sequence[int]) -> Iterator[Problem]:
             said = f"the last {left} of {len(members)} images have no box, from this one on; of those before "
             said += f"{len(done) - gaps} of {len(done)} have"
             yield Problem("annotation-unfinished", first, said, left)
+        else:
+            yield from _unfinished_stretch([names[at] for at in members], [bool(empty[at]) for at in members])
+
+
+def _unfinished_stretch(names: Sequence[str], empty: Sequence[bool]) -> Iterator[Problem]:
+    """The longest run of images without a box, where nearly all others have some."""
+    best = start = length = 0
+    for at, one in enumerate([*empty, False]):
+        if not one:
+            start, length = (at - best, best) if best > length else (start, length)
+        best = best + 1 if one else 0
+    others = len(names) - length
+    gaps = sum(empty) - length
+    # Where empty images are usual, a long run of them is chance.
+    # People are given parts of equal length, and what happens by itself does not begin and end at such a border.
+    borders = math.gcd(start, length) >= FEWEST_LEFT
+    if length >= LEAST_LEFT * len(names) and others >= 10 and not gaps and borders:
+        said = f"{length} of {len(names)} images have no box, from this one to {names[start + length - 1]}; "
+        said += f"of the others {others - gaps} of {others} have"
+        yield Problem("annotation-unfinished", names[start], said, length)
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from holdfast.data.checking import file_order
+from holdfast.data.checking import file_order, image_series, look_alikes
 from holdfast.data.checking.box_habits import BoxHabits
 from holdfast.data.checking.class_names import name_problems
+from holdfast.data.checking.look_alike_letters import strange_letters, without_strange_letters
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.files.packed_list import ByteStore, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
@@ -24,11 +25,16 @@ RARE_BOXES = 10
 OUTSIZE_FACTOR = 4.0  # times the median number of pixels
 CROWDED_FACTOR = 4.0  # times the 95th percentile of boxes an image
 IMBALANCE = 10.0
+FEWEST_COPIED = 3  # images of a shard that is another's copy
 MIN_IMAGES = 20  # for "the rest" to mean something
 SAMPLE = 4000
 #: The digests of the image's bytes and of its boxes (0 for none), the split, whether it has a look, and the look.
-_REPEATABLE = struct.Struct("<QQH?64s")
-_COLUMNS = [("bytes", "<u8"), ("boxes", "<u8"), ("split", "<u2"), ("looked", "?"), ("look", "u1", 64)]
+_REPEATABLE = struct.Struct("<QQH?64sQHIIII")
+_COLUMNS = [
+    ("bytes", "<u8"), ("boxes", "<u8"), ("split", "<u2"), ("looked", "?"), ("look", "u1", 64),
+    ("classes", "<u8"), ("count", "<u2"), ("real", "<u4", 2), ("declared", "<u4", 2),
+]  # fmt: skip
+MOST_MARKED = 64  # classes of which it is known in which image they are
 MOST_ORDERED = 200_000  # images whose names are put in order
 
 
@@ -43,6 +49,7 @@ class DatasetStatistics:
         self.fullest: list[tuple[int, str]] = []
         self.sample: list[tuple[tuple[int, int], Box]] = []
         self._splits: dict[str | None, int] = {}
+        self._marks: dict[str, int] = {}  # a bit for each of the first classes
         self._names = PackedWriter[str]()
         self._repeatable = ByteStore()  # a row of _REPEATABLE for each name
         self._habits = BoxHabits()
@@ -66,9 +73,18 @@ class DatasetStatistics:
             split = self._splits.setdefault(record.split, len(self._splits))
             labels = _label_digest(record) if record.boxes else 0
             look = bytes.fromhex(facts.look)
-            self._repeatable.add(
-                _REPEATABLE.pack(int(facts.digest[:16], 16), labels, split, len(look) > 0, look)
-            )
+            row = int(facts.digest[:16], 16), labels, split, len(look) > 0, look
+            more = self._marked(record), min(len(record.boxes), 0xFFFF)
+            declared = record.image.declared_size or (0, 0)
+            real = facts.size if declared == facts.size else facts.upright_size
+            self._repeatable.add(_REPEATABLE.pack(*row, *more, *real, *declared))
+
+    def _marked(self, record: Record) -> int:
+        found = 0
+        for name in {box.name for box in record.boxes}:
+            if name in self._marks or len(self._marks) < MOST_MARKED:
+                found |= 1 << self._marks.setdefault(name, len(self._marks))
+        return found
 
     def _sampled(self, record: Record, size: tuple[int, int]) -> None:
         """A fair sample of boxes, of a bounded size (reservoir sampling)."""
@@ -93,16 +109,23 @@ class DatasetStatistics:
         table = np.frombuffer(self._repeatable.view(), _COLUMNS)
         names, splits = self._names.finished(), list(self._splits)
         if len(names) <= MOST_ORDERED:
-            yield from file_order.problems(list(names), table, splits, path)
+            listed = list(names)
+            yield from file_order.problems(listed, table, splits, path)
+            yield from image_series.problems(listed, table, list(self._marks), path)
+            yield from look_alikes.problems(listed, table, splits)
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
         first = -1
+        copied = _CopiedFiles()
         for place in again:
             if first < 0 or ordered[first] != ordered[place]:
                 first = int(place) - 1
             at, other = int(order[first]), int(order[place])
-            yield _repeat(table[at], table[other], names[at], names[other], splits)
+            problem = _repeat(table[at], table[other], names[at], names[other], splits)
+            if not copied.takes(problem, names[at], names[other]):
+                yield problem
+        yield from copied.problems(names)
 
     # -- classes -------------------------------------------------------------------------------
 
@@ -110,7 +133,9 @@ class DatasetStatistics:
         if not self.boxes:
             yield Problem("no-boxes", path, f"{self.images or 'no'} images and not one box")
         for names in near_duplicates({*self.classes, *declared}):
-            counted = ", ".join(f"{name!r} ({self.classes[name]} boxes)" for name in names)
+            counted = ", ".join(
+                f"{name!r} ({self.classes[name]} boxes){strange_letters(name)}" for name in names
+            )
             yield Problem("near-duplicate-class-names", path, counted)
         yield from name_problems(self.classes, declared, path)
         for name, count in sorted(self.classes.items()):
@@ -149,10 +174,44 @@ class DatasetStatistics:
                 yield Problem("crowded-image", file, f"{count} boxes; 95 of 100 images have {usual} or fewer")
 
 
+class _CopiedFiles:
+    """Repeated images of shards: those of a shard that is another's copy are one finding."""
+
+    def __init__(self) -> None:
+        self._repeated: dict[tuple[str, str], list[Problem]] = {}
+
+    def takes(self, problem: Problem, name: str, again: str) -> bool:
+        files = _shard_of(name), _shard_of(again)
+        if problem.finding != "duplicate-image" or "" in files or files[0] == files[1]:
+            return False
+        self._repeated.setdefault((files[0], files[1]), []).append(problem)
+        return True
+
+    def problems(self, names: Iterable[str]) -> Iterator[Problem]:
+        if not self._repeated:
+            return
+        sizes = Counter(map(_shard_of, names))
+        for (first, again), found in self._repeated.items():
+            if len(found) >= FEWEST_COPIED and len(found) == sizes[again]:
+                said = f"all {len(found)} images of it are in {first} too, with the same boxes"
+                yield Problem("copied-file", again, said, len(found))
+            else:
+                yield from found
+
+
+def _shard_of(name: str) -> str:
+    """Of `train.record (a.jpg)` the shard; nothing for a file of its own."""
+    return name.rsplit(" (", 1)[0] if name.endswith(")") and " (" in name else ""
+
+
 def _repeat(one: Any, other: Any, name: str, again: str, splits: list[str | None]) -> Problem:
     if one["split"] != other["split"]:
         detail = f"the same bytes as {name}; one is in {splits[one['split']]}, the other in {splits[other['split']]}"
         return Problem("split-leak", again, detail)
+    if name == again and one["boxes"] != other["boxes"]:
+        apart = not int(one["classes"]) & int(other["classes"])
+        said = f"listed twice, with {one['count']} and with {other['count']} boxes"
+        return Problem("image-listed-twice", name, said + (", of other classes each time" if apart else ""))
     slug = "duplicate-image" if one["boxes"] == other["boxes"] else "duplicate-image-different-labels"
     return Problem(slug, again, f"the same bytes as {name}")
 
@@ -196,8 +255,9 @@ def near_duplicates(names: set[str]) -> list[list[str]]:
     """Groups of names that differ only in case, spaces, hyphens, underscores or the form of accents."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names):
-        plain = unicodedata.normalize("NFKC", name).casefold()
-        groups.setdefault(re.sub(r"[\s_\-.]+", "", plain) or name, []).append(name)
+        plain = unicodedata.normalize("NFKC", without_strange_letters(name)).casefold()
+        shown = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+        groups.setdefault(re.sub(r"[\s_\-.]+", "", shown) or name, []).append(name)
     return [group for group in groups.values() if len(group) > 1]
 
 

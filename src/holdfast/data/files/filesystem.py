@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from holdfast import atomic_write
+from holdfast.data.files import bucket_names
 from holdfast.errors import FileError, NotAFile, PathMissing, PermissionRefused, needs
 from holdfast.regular_file import open_regular
 
@@ -89,17 +89,6 @@ def write_bytes(path: str, data: bytes) -> None:
     atomic_write.write_bytes(target, data, sync=False)
 
 
-@contextlib.contextmanager
-def naming_file(path: Path) -> Iterator[None]:
-    """A full disk does not say which: an error in here that names no file names this one."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            error.filename = str(path)
-        raise
-
-
 def exists(path: str) -> bool:
     if is_url(path):
         filesystem, inner = _filesystem(path)
@@ -110,7 +99,8 @@ def exists(path: str) -> bool:
 def is_folder(path: str) -> bool:
     if is_url(path):
         filesystem, inner = _filesystem(path)
-        return bool(filesystem.isdir(inner))
+        known = bucket_names.anything_below(filesystem, inner)
+        return bool(filesystem.isdir(inner)) if known is None else known
     return os.path.isdir(path)
 
 
@@ -160,9 +150,7 @@ def walk(folder: str) -> Iterator[str]:
     """Every file below the folder, as paths relative to it with forward slashes, in a fixed order."""
     if is_url(folder):
         filesystem, inner = _filesystem(folder)
-        prefix = inner.rstrip("/") + "/"
-        for found in sorted(filesystem.find(inner)):
-            yield found.removeprefix(prefix)
+        yield from bucket_names.below(filesystem, inner)
         return
     seen: set[tuple[int, int]] = set()
     for here, folders, files in os.walk(folder, followlinks=True, onerror=_raise_refused):

@@ -15,6 +15,26 @@ _SPACE = " \t\n\r"
 class BadJson(ValueError):
     """The text is not the JSON that was expected; the message says where."""
 
+    def __init__(self, text: str, *, ends_early: bool = False) -> None:
+        super().__init__(text)
+        self.change = remedy(ends_early)
+
+
+def remedy(ends_early: bool) -> str:
+    return "the file may end early: copy or export it again" if ends_early else "export it again"
+
+
+def ends_early(error: ValueError, length: int) -> bool:
+    """Whether a decoder found no mistake before the end of the text, which has so many characters."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.pos >= length or error.msg.startswith("Unterminated string")
+
+
+def without_advice(text: str) -> str:
+    """Of an error of Python: what to do about a number of thousands of digits is said to programmers."""
+    return text.partition("; use sys.")[0]
+
 
 class _Text:
     """A window over a stream of text that grows until one value fits into it."""
@@ -50,7 +70,8 @@ class _Text:
         found = self.peek()
         if found != expected:
             raise BadJson(
-                f"{expected!r} was expected at character {self.at}, and there is {found or 'the end'!r}"
+                f"{expected!r} was expected at character {self.at}, and there is {found or 'the end'!r}",
+                ends_early=not found,
             )
         self.place += 1
 
@@ -66,7 +87,10 @@ class _Text:
                 raise BadJson(f"the value at character {self.at} is nested too deeply") from None
             except ValueError as error:
                 if self.ended:
-                    raise BadJson(f"{getattr(error, 'msg', error)} at character {self.at}") from None
+                    raise BadJson(
+                        f"{without_advice(getattr(error, 'msg', str(error)))} at character {self.at}",
+                        ends_early=ends_early(error, len(self.buffer.rstrip())),
+                    ) from None
             if len(self.buffer) - self.place > LARGEST_ELEMENT_CHARS:
                 raise BadJson(f"the value at character {self.at} is larger than 64 MiB, or is not JSON")
             self.grow()

@@ -35,26 +35,56 @@ class NameSet:
     def __init__(self) -> None:
         self._table, self._count = writable(8 << 10).cast("Q"), 0
 
+    def __len__(self) -> int:
+        return self._count
+
     def add(self, name: str) -> None:
         if 5 * self._count > 3 * len(self._table):
             old, self._table = self._table, writable(2 * self._table.nbytes).cast("Q")
             for digest in filter(None, old):
-                self._table[self._place(digest)] = digest
+                self._table[_place(self._table, digest)] = digest
         digest = digest_of(name) or 1
-        place = self._place(digest)
+        place = _place(self._table, digest)
         self._count += self._table[place] == 0
         self._table[place] = digest
 
     def __contains__(self, name: str) -> bool:
-        return self._table[self._place(digest_of(name) or 1)] != 0
+        return self._table[_place(self._table, digest_of(name) or 1)] != 0
 
-    def _place(self, digest: int) -> int:
-        """Where it is, or would be."""
-        last = len(self._table) - 1
-        place = digest & last
-        while self._table[place] not in (0, digest):
-            place = (place + 1) & last
-        return place
+
+class NameNumbers:
+    """Numbers names from 0 in the order in which they come first, by their digests: 28 to 56 bytes each."""
+
+    def __init__(self) -> None:
+        self._digests, self._numbers = (writable(8 << 10).cast("Q") for _ in range(2))
+        self._count = 0
+
+    def number_of(self, name: str) -> int:
+        if 5 * self._count > 3 * len(self._digests):
+            self._grow()
+        digest = digest_of(name) or 1
+        place = _place(self._digests, digest)
+        if self._digests[place] == 0:
+            self._digests[place], self._numbers[place] = digest, self._count
+            self._count += 1
+        return self._numbers[place]
+
+    def _grow(self) -> None:
+        digests, numbers = self._digests, self._numbers
+        self._digests, self._numbers = (writable(2 * digests.nbytes).cast("Q") for _ in range(2))
+        for digest, number in zip(digests, numbers, strict=True):
+            if digest:
+                place = _place(self._digests, digest)
+                self._digests[place], self._numbers[place] = digest, number
+
+
+def _place(table: memoryview, digest: int) -> int:
+    """Where a digest is in a table whose length is a power of two, or would be."""
+    last = len(table) - 1
+    place = digest & last
+    while table[place] not in (0, digest):
+        place = (place + 1) & last
+    return place
 
 
 class NameIndex:

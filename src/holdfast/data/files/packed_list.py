@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar, overload
 
-from holdfast.data.files.filesystem import naming_file
+from holdfast.atomic_write import naming_file
 
 Item = TypeVar("Item")
 

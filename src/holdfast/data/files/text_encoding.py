@@ -47,3 +47,8 @@ def utf8_stream(handle: IO[bytes]) -> IO[bytes]:
     if len(data) > LARGEST_UTF16_BYTES:
         raise UnreadableAnnotation(f"the file is in UTF-16, and larger than {LARGEST_UTF16_BYTES >> 20} MiB")
     return io.BytesIO(as_utf8(data))
+
+
+def is_lfs_pointer(data: bytes) -> bool:
+    """What Git LFS leaves in place of a file that was not downloaded."""
+    return data[:128].lstrip().startswith(b"version https://git-lfs")

@@ -5,6 +5,7 @@ A listing may be of millions of images, so what is known of them is in lists on 
 
 from __future__ import annotations
 
+import posixpath
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -113,7 +114,7 @@ def _images_listed(path: str, images: Sequence[str], noted: list[Problem]) -> It
     lines = 0
     by_name, by_stem = KeyIndex(images, str), KeyIndex(images, stem_of)
     for line in text_encoding.text(filesystem.read_bytes(path, 0, LARGEST_TXT_BYTES)).splitlines():
-        wanted = re.sub(r"^\./", "", line.strip().replace("\\", "/"))
+        wanted = posixpath.normpath(line.strip().replace("\\", "/"))
         lines += is_image(wanted)
         found = next(by_name.places(wanted), None)
         if found is None and is_image(wanted):

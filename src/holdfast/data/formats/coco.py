@@ -173,7 +173,11 @@ def _broken_siblings(listing: FileIndex, names: list[str]) -> Iterator[Problem]:
         if name in names or folder_of(name) not in folders:
             continue
         try:
-            json.loads(filesystem.read_bytes(listing.path(name), 0, 64 << 20))
+            data = filesystem.read_bytes(listing.path(name), 0, 64 << 20)
+            if text_encoding.is_lfs_pointer(data):
+                yield Problem("annotation-not-downloaded", listing.path(name), "this is a Git LFS pointer")
+                continue
+            json.loads(data)
         except RecursionError:
             yield Problem("unreadable-annotation", listing.path(name), "the JSON is nested too deeply")
         except ValueError as error:
@@ -236,7 +240,7 @@ def read_file(listing: FileIndex, name: str, split: str | None) -> CocoFile:
         raise UnreadableAnnotation(
             f"the JSON cannot be read: {error}",
             where=path,
-            change="the file may end early: copy or export it again",
+            change=error.change,
         ) from None
     except OSError as error:
         raise filesystem.as_file_error(error, path) from None

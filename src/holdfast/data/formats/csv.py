@@ -8,11 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
+from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry, ambiguous_image
 from holdfast.data.files import filesystem, text_encoding
 from holdfast.data.files.file_index import (
     FileIndex,
@@ -22,22 +21,20 @@ from holdfast.data.files.file_index import (
     portable,
     without_suffix,
 )
-from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size, snap
+from holdfast.data.files.parse_numbers import snap
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.images.image_file import upright_size
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.data.tables.csv_columns import (
     CsvColumns,
-    NotABox,
     from_header,
     headerless,
     holds_boxes,
     is_open_images,
-    unquoted,
 )
 from holdfast.data.tables.csv_file import CsvFile, CsvImage, with_inferred_units
-from holdfast.data.tables.csv_lists import is_list, parse_boxes
-from holdfast.data.tables.csv_units import are_fractions, are_percent, count_from_one
+from holdfast.data.tables.csv_rows import RowReader
+from holdfast.data.tables.thousands import has_thousands
 from holdfast.errors import HoldfastError, UnreadableAnnotation
 
 LONGEST_LINE = 64 << 20  # characters; a row may have all boxes of an image in one field
@@ -186,7 +183,8 @@ def read_file(listing: FileIndex, name: str, *, wanted: Callable[[str], bool] | 
     found = columns_of(path)
     if found is None:
         raise UnreadableAnnotation("the columns of this CSV are not those of a table of boxes", where=path)
-    reading = _Reading(path, found[0], split_in_name(name) or split_in_path(name), wanted)
+    reading = RowReader(path, found[0], split_in_name(name) or split_in_path(name), wanted)
+    reading.thousands = has_thousands(path, found[0], found[1])
     with filesystem.open_binary(path) as handle:
         head = handle.read(4096)
         written_in = text_encoding.name_of(head[:64])
@@ -212,130 +210,3 @@ def _lines(text: io.TextIOWrapper, path: str) -> Iterator[str]:
                 f"a line of the CSV is longer than {LONGEST_LINE >> 20} MiB", where=path
             )
         yield line
-
-
-class _Reading:
-    def __init__(
-        self, path: str, columns: CsvColumns, split: str | None, wanted: Callable[[str], bool] | None
-    ) -> None:
-        self.path = path
-        self.wanted = wanted
-        self.columns = columns
-        self.split = split
-        self.images: list[tuple[str, str | None, int | None, int | None]] = []
-        self.positions: dict[tuple[str, str | None], int] = {}
-        self.classes: dict[str, int] = {}
-        self.boxes = array("d")
-        self.owners = array("q")
-        self.problems = ProblemList(path)
-        self.lost: dict[int, int] = {}
-        self.bare_numbers = False  # boxes of which it is not said whether they are two corners
-        self.percent = columns.percent
-        self.unread: dict[int, set[str]] = {column: set() for column in columns.unread}
-        if columns.odd_order and not is_open_images(columns):  # there it is the usual one
-            self.problems.add(
-                "unusual-column-order", f"the corners come as {columns.odd_order}; read by name"
-            )
-
-    def take(self, row: list[str], line: int) -> None:
-        if not any(field.strip() for field in row):
-            return
-        columns = self.columns
-        name = unquoted(columns.text(row, columns.file)).strip()
-        if not name:
-            self.problems.add("unreadable-annotation", f"line {line}: no image is named")
-            return
-        if self.wanted is not None and not self.wanted(name):
-            return
-        split = columns.text(row, columns.split).strip().lower() or self.split
-        owner = self._image(name, split, row)
-        for column, texts in self.unread.items():
-            if len(texts) < 20 and parse_number(text := columns.text(row, column).strip()) is None and text:
-                texts.add(text)
-        if len(columns.box) == 1 and is_list(columns.text(row, columns.box[0])):
-            self._take_list(row, owner, line)
-            return
-        corners = columns.corners(row)
-        label = columns.class_name(row)
-        if corners is None:
-            return  # the way to write a negative: an image and nothing else
-        if isinstance(corners, str) or not label.strip():
-            said = corners if isinstance(corners, str) else "no class is named"
-            slug = "shape-without-box" if isinstance(corners, NotABox) else "unreadable-annotation"
-            self._lose(owner, f"line {line}: {said}", slug)
-            return
-        self.percent = self.percent or any("%" in columns.text(row, column) for column in columns.box)
-        field = columns.text(row, columns.box[0]).lstrip()
-        self.bare_numbers = self.bare_numbers or (len(columns.box) == 1 and not field.startswith("{"))
-        self._add(owner, label, corners, parse_flag(columns.text(row, columns.crowd)))
-
-    def _take_list(self, row: list[str], owner: int, line: int) -> None:
-        columns = self.columns
-        field = columns.text(row, columns.box[0])
-        boxes = parse_boxes(field, columns.text(row, columns.label))
-        if isinstance(boxes, str):
-            self._lose(owner, f"line {line}: {boxes}")
-            return
-        self.bare_numbers = self.bare_numbers or "{" not in field
-        for box in boxes:
-            self._add(owner, box.label or "object", box.corners, crowd=False)
-
-    def _lose(self, owner: int, said: str, slug: str = "unreadable-annotation") -> None:
-        self.lost[owner] = self.lost.get(owner, 0) + 1
-        self.problems.add(slug, said)
-
-    def _add(self, owner: int, label: str, corners: tuple[float, float, float, float], crowd: bool) -> None:
-        self.boxes.extend(corners)
-        slot = self.classes.setdefault(label, len(self.classes))
-        self.owners.extend((owner, slot, int(crowd)))
-
-    def _image(self, name: str, split: str | None, row: list[str]) -> int:
-        position = self.positions.get((name, split))
-        if position is None:
-            position = self.positions[name, split] = len(self.images)
-            width = parse_size(self.columns.text(row, self.columns.width))
-            height = parse_size(self.columns.text(row, self.columns.height))
-            self.images.append((name, split, width, height))
-        return position
-
-    def finished(self, name: str) -> CsvFile:
-        import numpy as np
-
-        for label in self.classes:
-            if text_encoding.DAMAGED in label:
-                self.problems.add("damaged-text", f"the class {label!r} has bytes that are not UTF-8")
-        self._note_unread()
-        owners = np.array(self.owners, np.int64).reshape(-1, 3)[:, 0]
-        order = np.argsort(owners, kind="stable")
-        starts = np.searchsorted(owners[order], np.arange(len(self.images) + 1))
-        corners = np.array(self.boxes).reshape(-1, 4)
-        if self.percent and are_percent(corners):
-            corners = corners / 100
-            self.boxes = array("d", corners.ravel().tolist())
-        return CsvFile(
-            name,
-            self.images,
-            list(self.classes),
-            self.boxes,
-            self.owners,
-            array("q", starts.tolist()),
-            array("q", order.tolist()),
-            fractions=are_fractions(corners),
-            one_based=self.columns.corner_pairs and count_from_one(corners),
-            problems=self.problems.problems(),
-            lost=self.lost,
-            path=self.path,
-            plain_corners=self.columns.corner_pairs and not self.percent,
-            headerless=not self.columns.has_header,
-            one_field=self.columns.named if self.bare_numbers else "",
-        )
-
-    def _note_unread(self) -> None:
-        """A table without a known column of classes: every box becomes an "object", which must be said."""
-        texts = {column: sorted(found) for column, found in self.unread.items() if found}
-        if set(self.classes) == {"object"} and texts:
-            shown = "; ".join(
-                f"{self.columns.header[at]}: {', '.join(found[:3])}" for at, found in texts.items()
-            )
-            said = f"every box is called 'object'; columns that were not read: {shown[:150]}"
-            self.problems.add("class-column-unknown", said)

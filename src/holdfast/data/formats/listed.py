@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
-from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files import filesystem, json_stream, text_encoding
 from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name, portable, without_suffix
 from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import snap
@@ -159,15 +159,16 @@ class ListedFormat:
 
 def read_json(path: str) -> Any:
     """A JSON document; UnreadableAnnotation says why it is none."""
+    text = text_encoding.text(filesystem.read_bytes(path, 0, LARGEST_FILE_BYTES))
     try:
-        return json.loads(text_encoding.text(filesystem.read_bytes(path, 0, LARGEST_FILE_BYTES)))
+        return json.loads(text)
     except RecursionError:
         raise UnreadableAnnotation("the JSON is nested too deeply", where=path) from None
     except ValueError as error:
         raise UnreadableAnnotation(
-            f"this is not JSON: {error}",
+            f"this is not JSON: {json_stream.without_advice(str(error))}",
             where=path,
-            change="the file may end early: copy or export it again",
+            change=json_stream.remedy(json_stream.ends_early(error, len(text.rstrip()))),
         ) from None
 
 

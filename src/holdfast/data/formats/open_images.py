@@ -7,9 +7,11 @@ out and counted. Numbers may have a decimal comma, as a spreadsheet writes them.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.files.file_index import FileIndex, ImageFinder, normalized_name, stem_of
+from holdfast.data.files.name_index import NameIndex, NameSet
 from holdfast.data.formats import csv
 from holdfast.data.formats.csv import CsvSource
 from holdfast.data.tables.csv_columns import is_open_images
@@ -28,12 +30,12 @@ def open_folder(listing: FileIndex) -> CsvSource | None:
 
 def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
     images = listing.images()
-    present = {normalized_name(stem_of(name)) for name in images}
+    finder = ImageFinder.of(listing.root, images)
     files: list[CsvFile] = []
     noted: list[Problem] = []
     for name in names:
         try:
-            file, absent = _read(listing, name, present)
+            file, absent = _read(listing, name, finder.by_stem)
         except UnreadableAnnotation as error:
             noted.append(Problem("unreadable-annotation", listing.path(name), error.what))
             if len(names) == 1:
@@ -43,14 +45,14 @@ def open_source(listing: FileIndex, names: list[str], path: str) -> CsvSource:
         if absent:
             said = f"{absent:,} images of the table are not in this folder; {len(file.images):,} are"
             noted.append(Problem("images-not-downloaded", listing.path(name), said, absent))
-    finder = ImageFinder.of(listing.root, images)
     return CsvSource(path, listing, finder, tuple(files), tuple(noted), "open-images")
 
 
-def _read(listing: FileIndex, name: str, present: set[str]) -> tuple[CsvFile, int]:
+def _read(listing: FileIndex, name: str, present: NameIndex) -> tuple[CsvFile, int]:
     """The rows of images that are here, and how many images are not. Without any, all rows: then they are missing."""
-    absent: set[str] = set()
+    absent = NameSet()
 
+    @lru_cache(maxsize=1)  # the rows of an image mostly follow each other
     def wanted(image: str) -> bool:
         if normalized_name(image) in present or normalized_name(stem_of(image)) in present:
             return True
@@ -58,6 +60,6 @@ def _read(listing: FileIndex, name: str, present: set[str]) -> tuple[CsvFile, in
         return False
 
     file = csv.read_file(listing, name, wanted=wanted)
-    if file.images or not absent:
+    if len(file.images) or not len(absent):
         return file, len(absent)
     return csv.read_file(listing, name), 0

@@ -80,7 +80,11 @@ class VocSource:
     def parse(self, entry: SourceEntry) -> ParsedEntry:
         file = self.listing.path(entry.key)
         try:
-            root = parse_xml(filesystem.read_bytes(file, 0, LARGEST_XML_BYTES + 1), file)
+            data = filesystem.read_bytes(file, 0, LARGEST_XML_BYTES + 1)
+            if text_encoding.is_lfs_pointer(data):
+                pointer = Problem("annotation-not-downloaded", file, "this is a Git LFS pointer")
+                return ParsedEntry(None, (pointer,))
+            root = parse_xml(data, file)
         except HoldfastError as error:
             return ParsedEntry(None, (Problem("unreadable-annotation", file, _xml_error_text(error)),))
         name = _text(root, "filename") or stem_of(entry.key)

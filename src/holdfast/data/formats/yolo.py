@@ -167,13 +167,14 @@ def open_folder(listing: FileIndex) -> YoloSource | None:
     yamls.sort(
         key=lambda name: (name.count("/"), name.rsplit("/", 1)[-1] not in ("data.yaml", "dataset.yaml"), name)
     )
-    return open_source(listing, yamls[0] if yamls else None)
+    darknet = [name for name in listing.with_suffix(".data") if _darknet(listing.path(name))]
+    return open_source(listing, next(iter((*yamls, *darknet)), None))
 
 
 def open_source(listing: FileIndex, yaml_name: str | None) -> YoloSource | None:
     """The images and text files of a folder; None when no text file is YOLO's and no YAML says so."""
     yaml_path = listing.path(yaml_name) if yaml_name else None
-    settings = read_yaml(yaml_path) if yaml_path else {}
+    settings = _settings(yaml_path) if yaml_path else {}
     texts = [name for name in listing.with_suffix(".txt") if name.rsplit("/", 1)[-1] not in _NAMES_FILES]
     if not yaml_name and len(texts) < 50 and not any(_is_yolo(listing.path(name)) for name in texts):
         return None
@@ -308,6 +309,23 @@ def read_yaml(path: str) -> dict[str, Any]:
             change="add the classes in the order of their numbers: names: [cat, dog]",
         )  # fmt: skip
     return document
+
+
+def _settings(path: str) -> dict[str, Any]:
+    return _darknet(path) if path.endswith(".data") else read_yaml(path)
+
+
+def _darknet(path: str) -> dict[str, Any]:
+    """The lists of images that darknet's `obj.data` names; nothing where this is no such file."""
+    try:
+        text = text_encoding.text(filesystem.read_bytes(path, 0, 1 << 16))
+    except HoldfastError:
+        return {}
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line)
+    found = {key.strip(): value.strip() for key, value in pairs}
+    return (
+        {key: found[key] for key in ("train", "valid", "test") if found.get(key)} if "names" in found else {}
+    )
 
 
 def looks_like_yolo_yaml(path: str) -> bool:

@@ -20,7 +20,7 @@ from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.records import ImageRef
 from holdfast.host.cache_folder import cache_folder
 
-VERSION = 3  # changes when Facts or the way of finding them changes
+VERSION = 4  # changes when Facts or the way of finding them changes
 
 
 def cache_file(dataset: str) -> Path:

@@ -20,6 +20,8 @@ FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 BOMB_PIXELS = 200_000_000  # 600 MB as RGB; the largest camera backs have 150 megapixels
 LARGEST_FILE_BYTES = 512 << 20
 USUAL_MASKS = (struct.pack("<III", 0xFF0000, 0xFF00, 0xFF), bytes(12))  # none given is blue, green, red too
+FLAT = 3  # of 255: what saving as JPEG changes in one colour
+FEWEST_ROWS = 20  # as decoded, which is at an eighth for JPEG: fewer are alike in many an image
 LOOK = 8  # pixels of each side of an image's look
 HEADER_BYTES = 256 << 10  # EXIF with a preview can hold 64 KB before the size
 
@@ -39,11 +41,12 @@ class ImageFacts:
     bytes: int = 0
     digest: str = ""  # of the encoded bytes
     look: str = ""  # 8 by 8 grey pixels as hexadecimal: alike for images that look alike
+    flat_from: int = 0  # the first row of the lower part, if all pixels there are alike; 0 where they are not
 
     def __reduce__(self) -> tuple[Any, ...]:
         said, size = (self.problem, self.detail), (self.width, self.height)
         kind = self.format, self.mode, self.orientation, self.frames
-        return ImageFacts, (*said, *size, *kind, self.bytes, self.digest, self.look)
+        return ImageFacts, (*said, *size, *kind, self.bytes, self.digest, self.look, self.flat_from)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -111,7 +114,7 @@ def examine_bytes(data: bytes) -> ImageFacts:
             _decode(image)
         except Exception as error:
             return _not_decoded(facts, error)
-        facts = replace(facts, look=_look(image))
+        facts = replace(facts, look=_look(image), flat_from=_flat_from(image, facts))
     return _cut_at_the_end(facts, data)
 
 
@@ -237,6 +240,27 @@ def _look(image: Any) -> str:
     except Exception:  # a mode that Pillow cannot convert has no look, and no other fault
         return ""
     return str(small.convert("L").tobytes().hex())
+
+
+def _flat_from(image: Any, facts: ImageFacts) -> int:
+    """Where a decoder began to fill: the lower part with the same value in each row and column."""
+    height = int(image.size[1])
+    if facts.orientation != 1 or height < FEWEST_ROWS or not _is_flat(image, height - 1):
+        return 0
+    low, high = 0, height - 1  # the lower part is flat from `high` on; of `low` it is not known
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_flat(image, middle) else (middle + 1, high)
+    return -(-high * facts.height // height)
+
+
+def _is_flat(image: Any, row: int) -> bool:
+    try:
+        extrema = image.crop((0, row, *image.size)).getextrema()
+    except Exception:  # a mode that Pillow cannot compare
+        return False
+    bands = extrema if isinstance(extrema[0], tuple) else (extrema,)
+    return all(most - least <= FLAT for least, most in bands)
 
 
 def _not_decoded(facts: ImageFacts, error: Exception) -> ImageFacts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,6 +35,9 @@ _MODES = {
     "L": "grey",
     "1": "black and white",
 }
+#: What a spreadsheet makes of a long number: 20240301123000 becomes 2.02403E+13.
+_ROUNDED = re.compile(r"\d[.,]?\d*[eE]\+\d{1,3}(\.[A-Za-z]{3,4})?")
+LEAST_FILLED = 0.08  # of the image's height
 _SERIOUS_MODES = frozenset(("CMYK", "I;16", "F", "LAB"))
 
 
@@ -49,7 +53,12 @@ class RuleViolation:
 
 def image_violations(record: Record, facts: ImageFacts) -> Iterator[RuleViolation]:
     if facts.problem:
-        yield RuleViolation(facts.problem, facts.detail)
+        rounded = facts.problem == "missing-image" and _ROUNDED.fullmatch(record.file_name.rsplit("/", 1)[-1])
+        yield (
+            RuleViolation("rounded-name", f"{record.file_name}: there is no such file")
+            if rounded
+            else (RuleViolation(facts.problem, facts.detail))
+        )
         return
     suffix = suffix_of(record.file_name)
     if wrong_suffix(facts.format, suffix):
@@ -64,6 +73,24 @@ def image_violations(record: Record, facts: ImageFacts) -> Iterator[RuleViolatio
     elif facts.mode in _MODES:
         severity = "warning" if facts.mode in _SERIOUS_MODES else "note"
         yield RuleViolation("unsupported-mode", _MODES[facts.mode], severity)
+
+
+def filled_violations(record: Record, facts: ImageFacts) -> Iterator[RuleViolation]:
+    """Boxes in the flat lower part of an image: there is nothing that they could be around."""
+    flat, declared = facts.flat_from, record.image.declared_size
+    if not flat or facts.problem or facts.height - flat < LEAST_FILLED * facts.height:
+        return
+    if declared is not None and declared != facts.size:
+        return
+    lost = sum(
+        box.y2 - max(box.y1, flat) >= 0.8 * box.height
+        and min(box.width, box.height) >= TINY_PX
+        and not box.crowd
+        for box in record.boxes
+    )
+    if lost:
+        said = f"from row {flat} of {facts.height} on all pixels are alike, "
+        yield RuleViolation("filled-image", f"{said}and {lost} of {len(record.boxes)} boxes are there")
 
 
 def wrong_suffix(format: str, suffix: str) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.data.files.packed_list import ByteStore, writable
+from holdfast.data.files.packed_list import ByteStore
+from holdfast.data.tables.row_groups import RowGroups, blocks
 
 #: An id that is absent, or in a table of its own because it is no number of 64 bits.
 NONE = -(2**63)
@@ -18,7 +19,6 @@ ANNOTATION = "<5dqqiB"  # x, y, w, h, area, the image's id, its own id, the cate
 COLUMNS = np.dtype(
     [("box", "<f8", 5), ("image", "<i8"), ("id", "<i8"), ("slot", "<i4"), ("flags", "u1")]
 )  # as in ANNOTATION
-_BLOCK = 1 << 16
 FEWEST_IMAGES = 10  # whose ids say something about how they were counted
 
 
@@ -28,7 +28,7 @@ class ImageIds:
     def __init__(self, ids: Any, odd: Mapping[Any, int]) -> None:
         order = np.argsort(ids, kind="stable")
         in_order, positions = ByteStore(), ByteStore()
-        for block in _blocks(len(order)):
+        for block in blocks(len(order)):
             in_order.add(ids[order[block]].tobytes())
             positions.add(order[block].astype("<i8").tobytes())
         self._ids = np.frombuffer(in_order.view(), "<i8")
@@ -77,12 +77,10 @@ class Joined:
         self._table = np.frombuffer(annotations, COLUMNS)
         self._ids, self._odd = ids, np.array([ids.one(owner) for owner in odd_owners], np.int64)
         store = ByteStore()
-        for block in _blocks(len(self._table)):
+        for block in blocks(len(self._table)):
             store.add(self._positions(self._table[block]).tobytes())
         self._of_image = np.frombuffer(store.view(), "<i8")
-        self._starts = np.frombuffer(writable(8 * (images + 1)), "<i8")
-        self._order = np.frombuffer(writable(8 * len(self._table)), "<i8")
-        self._sort()
+        self._groups = RowGroups(self._of_image, images)
 
     def _positions(self, part: Any) -> Any:
         odd = (part["flags"] & ODD_OWNER) > 0
@@ -93,39 +91,15 @@ class Joined:
                 at[place] = self._ids.one(int(part["image"][place]))
         return at
 
-    def _sort(self) -> None:
-        """Counts, then puts each block where it belongs: nothing is held but a block."""
-        for _, found, counts in self._runs():
-            self._starts[found + 1] += counts
-        np.cumsum(self._starts, out=self._starts)
-        following = np.frombuffer(writable(self._starts.nbytes), "<i8")
-        for block in _blocks(len(following)):
-            following[block] = self._starts[block]
-        for places, found, counts in self._runs():
-            rank = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-            self._order[np.repeat(following[found], counts) + rank] = places
-            following[found] += counts
-
-    def _runs(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Of each block: the places of its annotations by image, the images, and how many each has."""
-        for block in _blocks(len(self._of_image)):
-            part = self._of_image[block]
-            order = np.argsort(part, kind="stable")
-            order = order[part[order] >= 0]
-            found, counts = np.unique(part[order], return_counts=True)
-            yield block.start + order, found, counts
-
     def of_images(self, start: int, stop: int) -> list[bytes]:
         """Of each of these images its annotations, packed."""
-        bounds = self._starts[start : stop + 1]
-        rows = self._table[self._order[bounds[0] : bounds[-1]]].tobytes()
-        size = self._table.itemsize
-        ends = ((bounds - bounds[0]) * size).tolist()
-        return [rows[one:other] for one, other in pairwise(ends)]
+        places, bounds = self._groups.of_images(start, stop)
+        rows, size = self._table[places].tobytes(), self._table.itemsize
+        return [rows[size * one : size * other] for one, other in pairwise(bounds)]
 
     def strangers(self) -> Iterator[tuple[int, int, bool]]:
         """Of each annotation of no image: its id, the image's, and whether that is a place among the odd ones."""
-        for block in _blocks(len(self._of_image)):
+        for block in blocks(len(self._of_image)):
             part = self._table[block]
             for at in np.flatnonzero(self._of_image[block] < 0).tolist():
                 yield int(part["id"][at]), int(part["image"][at]), bool(part["flags"][at] & ODD_OWNER)
@@ -135,10 +109,10 @@ class Joined:
 
         Then each image has the boxes of the one beside it: more of them leave their image than after moving them back.
         """
-        if not any((self._of_image[block] < 0).any() for block in _blocks(len(self._of_image))):
+        if not any((self._of_image[block] < 0).any() for block in blocks(len(self._of_image))):
             return None
         known, used = self._ids.numbers, np.zeros(0, np.int64)
-        for block in _blocks(len(self._table)):
+        for block in blocks(len(self._table)):
             part = self._table[block]
             used = np.union1d(used, part["image"][(part["flags"] & ODD_OWNER) == 0])
         strange = np.setdiff1d(used, known)
@@ -156,7 +130,7 @@ class Joined:
     def _outside(self, sizes: Any, step: int) -> int:
         """Boxes that leave their image, if the annotations' image ids are `step` too high."""
         count = 0
-        for block in _blocks(len(self._table)):
+        for block in blocks(len(self._table)):
             part = self._table[block]
             at = self._ids.of(part["image"] - step)
             far = part["box"][:, :2] + part["box"][:, 2:4]
@@ -166,12 +140,7 @@ class Joined:
 
     def with_slot(self, slot: int) -> int:
         """How many annotations have this category."""
-        return sum(int((self._table[block]["slot"] == slot).sum()) for block in _blocks(len(self._table)))
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    for start in range(0, count, _BLOCK):
-        yield slice(start, min(count, start + _BLOCK))
+        return sum(int((self._table[block]["slot"] == slot).sum()) for block in blocks(len(self._table)))
 
 
 def other_id_type(identity: Any) -> Any:

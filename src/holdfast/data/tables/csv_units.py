@@ -5,6 +5,7 @@ Read off the numbers, and off the sizes of the images where the numbers alone le
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,26 +59,33 @@ def _are_sizes(given: Any, extents: Any) -> bool:
     return bool(len(given) >= 3 and inverted > 0.3 and beyond < 0.05)
 
 
-def are_percent(corners: Any) -> bool:
-    """For a table that says percent: nearly all within 0 and 100."""
-    finite = _finite(corners)
-    return bool(finite.size and ((finite >= -5) & (finite <= 105)).mean() > 0.95)
+def are_percent(blocks: Iterable[Any]) -> bool:
+    """For a table that says percent: nearly all within 0 and 100. Of each block (n, 4) numbers, as for all below."""
+    count = inside = 0
+    for values in map(_finite, blocks):
+        count += values.size
+        inside += int(((values >= -5) & (values <= 105)).sum())
+    return bool(count) and inside / count > 0.95
 
 
-def are_fractions(corners: Any) -> bool:
+def are_fractions(blocks: Iterable[Any]) -> bool:
     """Nearly all within 0 and 1, and not merely boxes of one pixel."""
-    finite = _finite(corners)
-    if not finite.size:
-        return False
-    inside = (finite >= -0.5) & (finite <= 1.5)
-    return bool(inside.mean() > 0.95 and (finite % 1 != 0).mean() > 0.5)
+    count = inside = broken = 0
+    for values in map(_finite, blocks):
+        count += values.size
+        inside += int(((values >= -0.5) & (values <= 1.5)).sum())
+        broken += int((values % 1 != 0).sum())
+    return bool(count) and inside / count > 0.95 and broken / count > 0.5
 
 
-def count_from_one(corners: Any) -> bool:
-    lows = np.asarray(corners, float)[:, :2]
-    return bool(
-        lows.size and (lows % 1 == 0).all() and (lows == 1).sum() >= ONES_THAT_PROVE and lows.min() >= 1
-    )
+def count_from_one(blocks: Iterable[Any]) -> bool:
+    ones = 0
+    for corners in blocks:
+        lows = np.asarray(corners, float)[:, :2]
+        if not ((lows % 1 == 0) & (lows >= 1)).all():
+            return False
+        ones += int((lows == 1).sum())
+    return ones >= ONES_THAT_PROVE
 
 
 def _finite(corners: Any) -> Any:

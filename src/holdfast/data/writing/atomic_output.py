@@ -107,7 +107,7 @@ class Staging:
         # The same name at the next start, which replaces what a kill left; never that of another worker's file.
         mark = hashlib.blake2b(target.name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
         unfinished = target.with_name(f".{mark}-writing")
-        with files_filesystem.naming_file(target):
+        with atomic_write.naming_file(target):
             unfinished.unlink(missing_ok=True)
             with unfinished.open("xb") as file:  # never through a link
                 file.writelines(parts)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from holdfast.atomic_write import naming_file
 from holdfast.data.files import filesystem, process_pool
 from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.progress_bar import tracked
@@ -84,7 +85,7 @@ def _draw(folder: Path, job: RedrawJob) -> tuple[str, Reasons]:
     number, image, facts = job
     data, suffix = upright_rgb(image, facts)
     path = folder / f"{number:07d}{suffix}"
-    with filesystem.naming_file(path):
+    with naming_file(path):
         path.write_bytes(data)
     return str(path), why_not_plain(facts)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from holdfast.data.files import filesystem, process_pool
+from holdfast.atomic_write import naming_file
+from holdfast.data.files import process_pool
 from holdfast.data.files.progress_bar import tracked
 from holdfast.data.files.splits import split_in_name
 from holdfast.data.formats import label_map
@@ -82,7 +83,7 @@ def _write_shard(
 ) -> None:
     unfinished = staging.open_unfinished(name)
     unfinished.unlink(missing_ok=True)  # of a write that was killed
-    with filesystem.naming_file(staging.folder / name), open(unfinished, "xb") as handle:
+    with naming_file(staging.folder / name), open(unfinished, "xb") as handle:
         for record, image_name in rows:
             handle.write(framed(serialize_example(_features(record, image_name, numbers, name))))
     staging.finish(name)
