@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import settings
 from holdfast.cli import ray_launch
 from holdfast.cli.main import main
 from holdfast.errors import UsageError
@@ -54,6 +55,17 @@ def test_an_option_that_would_change_nothing(
     assert main(["launch", *typed, "--run-dir", str(tmp_path / "run")]) == 2
     assert " ".join(capsys.readouterr().err.split()).startswith(f"error[usage]: {said} ")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_may_allow_fewer_processes(
+    recipe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(recipe).write_text(RECIPE + "least_processes = 5\n")
+    assert main(["launch", recipe, "--on", "ray", "--run-dir", str(tmp_path / "run")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the least number of processes is larger than the number that is to train" in said
+    Path(recipe).write_text(RECIPE + "least_processes = 2\n")
+    assert settings.read(Path(recipe)).hardware.least_processes == 2
 
 
 def test_the_numbers_of_processes_that_divide_the_batch() -> None:

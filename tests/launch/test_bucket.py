@@ -179,6 +179,52 @@ def test_a_new_run_neither_takes_nor_removes_what_another_put_there(store: Store
     assert bucket_copy.checkpoint_names(url) == ["step-4", "step-1800"]
 
 
+def test_what_a_kill_kept_from_the_bucket_goes_there_when_the_run_resumes(
+    store: Store, tmp_path: Path
+) -> None:
+    """Of a run that has nothing left to train, no later checkpoint would."""
+    here, folders = tmp_path / "checkpoints", bucket_copy.BucketFolders("gs://runs/killed/checkpoints")
+    for step in (2, 4):
+        checkpoint_files.write(here, snapshot(step))
+    bucket_copy.upload(here / "step-2", f"{folders.checkpoints}/step-2")  # the kill came before step-4 was
+    later = checkpoint_files.write(tmp_path / "elsewhere", snapshot(6))  # it could not be fetched: the
+    bucket_copy.upload(later, f"{folders.checkpoints}/step-6")  # bucket gave errors. It is not removed
+    checkpoint_files.set_pointer(here, checkpoint_files.BEST, "step-2")
+    for _ in range(2):  # and only once
+        heard = Heard()
+        bucket = bucket_copy.RunBucket(folders, tmp_path, here, heard, resumes=True)
+        with bucket.uploading(resumed_from="step-4", stop_requested=lambda: False, grace_s=0.0):
+            pass
+        assert bucket_copy.checkpoint_names(folders.checkpoints) == ["step-2", "step-4", "step-6"]
+    assert heard.events == []
+
+
+def test_a_best_one_that_a_kill_kept_from_the_bucket_goes_there_too(store: Store, tmp_path: Path) -> None:
+    here, folders = tmp_path / "checkpoints", bucket_copy.BucketFolders("gs://runs/best-killed/checkpoints")
+    for step in (2, 4):
+        checkpoint_files.write(here, snapshot(step))
+    bucket_copy.upload(here / "step-4", f"{folders.checkpoints}/step-4")
+    checkpoint_files.set_pointer(here, checkpoint_files.BEST, "step-2")
+    bucket = bucket_copy.RunBucket(folders, tmp_path, here, Heard(), resumes=True)
+    with bucket.uploading(resumed_from="step-4", stop_requested=lambda: False, grace_s=0.0):
+        pass
+    assert bucket_copy.checkpoint_names(folders.checkpoints) == ["step-2", "step-4"]
+
+
+def test_another_one_of_the_same_step_is_replaced_in_the_bucket(store: Store, tmp_path: Path) -> None:
+    here, folders = tmp_path / "checkpoints", bucket_copy.BucketFolders("gs://runs/same-step/checkpoints")
+    other = checkpoint_files.write(tmp_path / "other", replace(snapshot(5), step=4))
+    bucket_copy.upload(other, f"{folders.checkpoints}/step-4")
+    checkpoint_files.write(here, snapshot(4))
+    bucket = bucket_copy.RunBucket(folders, tmp_path, here, Heard(), resumes=True)
+    with bucket.uploading(resumed_from="step-4", stop_requested=lambda: False, grace_s=0.0):
+        pass
+    (tmp_path / "there").mkdir()
+    bucket_copy.fetch_newest(folders.checkpoints, tmp_path / "there", Heard())
+    found = checkpoint_files.read(tmp_path / "there" / "step-4").groups["weights"]["w"]
+    np.testing.assert_array_equal(found, snapshot(4).groups["weights"]["w"])
+
+
 def test_a_torn_one_here_does_not_hide_the_whole_one_there(store: Store, tmp_path: Path) -> None:
     url, heard = "gs://runs/torn/checkpoints", Heard()
     bucket_copy.upload(checkpoint_files.write(tmp_path / "old", snapshot(30)), f"{url}/step-30")

@@ -79,3 +79,32 @@ def test_a_program_that_answers_late_over_a_quick_link_is_not_a_slow_link() -> N
     assert group.seats[0].seen.round_trips_s[0] < 1.0
     member.close()
     server.close()
+
+
+def test_a_member_that_goes_during_training_is_not_called_one_that_never_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, said = [100.0], list[str]()
+    monkeypatch.setattr(coordinator, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    server = open_server("127.0.0.1", 0)
+    group = Coordinator(GroupConfig(count=1, token="t"), server, say=said.append, note=lambda event: None)
+    member = MessageConnection(socket.create_connection(server.getsockname()))
+    member.send(HELLO)
+    assert group._gather()
+    now[0] += 166.0
+    member.close()
+    group._attempt(1, again=False)
+    assert [words for words in said if "not there" in words] == []
+    assert "have gone without a word" in said[-1]
+    server.close()
+
+
+def test_members_without_a_place_are_not_waited_for() -> None:
+    server, said, asked = open_server("127.0.0.1", 0), [], iter([False, False, True])
+    group = Coordinator(
+        GroupConfig(count=2, token="t"), server, say=said.append, note=lambda event: None,
+        gone=lambda: next(asked),
+    )  # fmt: skip
+    assert group.run() == 75
+    assert [words.partition(" within ")[0] for words in said] == ["holdfast: processes 0, 1 did not come"]
+    server.close()

@@ -15,6 +15,7 @@ from typing import TypeVar
 import pytest
 
 from holdfast.explain import explain
+from holdfast.host.procfs import command_line
 from holdfast.journal import events as ev
 from holdfast.journal import reader
 from holdfast.journal.beats import Beat, BeatReader
@@ -27,11 +28,13 @@ ENGINE = {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
 
 
 class Group:
-    def __init__(self, folder: Path, count: int, *more: str, peer: str = "light") -> None:
+    def __init__(
+        self, folder: Path, count: int, *more: str, peer: str = "light", before: tuple[str, ...] = ()
+    ) -> None:
         self.folder, self.log = folder, folder.parent / f"{folder.name}.log"
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.launch.tiny_group", peer, str(folder), str(count), *more],
+                [*before, sys.executable, "-m", "tests.launch.tiny_group", peer, str(folder), str(count), *more],
                 cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, env=os.environ | ENGINE,
             )  # fmt: skip
 
@@ -138,13 +141,16 @@ def test_sigterm_to_the_launcher_ends_all_at_the_same_step(tmp_path: Path) -> No
     group.process.terminate()
     code, log = group.ended()
     assert code == 143, log
-    assert "SIGTERM came: all save at the same step and end" in log
+    asked_by = f"SIGTERM came from process {os.getpid()} ({command_line(os.getpid())[:200]})"
+    assert f"{asked_by}: all save at the same step and end" in log
     saved = int((tmp_path / "run" / "saved").read_text())
     assert f"ended at {saved}" in log
     first = explain(tmp_path / "run").findings[0]
     assert first.cause == "preempted"
     asked, received = facts(first)["group.stop-requested"], facts(first)["signal.passed-on"]
-    assert asked["text"] == "SIGTERM came: all save at the same step and end"
+    assert asked["text"] == f"{asked_by}: all save at the same step and end"
+    (requested,) = all_of(ev.GroupStopRequested, tmp_path / "run")
+    assert requested.from_pid == os.getpid()
     assert (received["from_pid"], received["from_coordinator"]) == (
         None,
         True,
@@ -156,8 +162,24 @@ def test_ctrl_c_of_the_launcher_is_not_called_a_scheduler(tmp_path: Path) -> Non
     group.trainer_at(1, 10)
     group.process.send_signal(signal.SIGINT)
     _, log = group.ended()
-    assert "SIGINT came: all save at the same step and end" in log
+    assert f"SIGINT came from process {os.getpid()} " in log
     assert explain(tmp_path / "run").findings[0].title.kind == "preempted.group-interrupted"
+
+
+def test_a_terminal_that_closes_ends_a_group_but_not_under_nohup(tmp_path: Path) -> None:
+    group = Group(tmp_path / "run", 2, "--steps", "100000", "--step-s", "0.02")
+    group.trainer_at(1, 10)
+    group.process.send_signal(signal.SIGHUP)
+    code, log = group.ended()
+    assert code == 143, log
+    assert f"SIGHUP came from process {os.getpid()} " in log
+    under_nohup = Group(tmp_path / "nohup", 2, "--steps", "30", "--gate", "20", before=("nohup",))
+    under_nohup.trainer_at(1, 10)
+    under_nohup.process.send_signal(signal.SIGHUP)
+    os.kill(under_nohup.trainer_at(1, 20), signal.SIGKILL)  # it has been there for some time, and runs on
+    code, log = under_nohup.ended()
+    assert code == 0, log
+    assert "SIGHUP" not in log
 
 
 @pytest.mark.proof

@@ -19,6 +19,7 @@ import pytest
 
 from holdfast.journal.beats import Beat, BeatReader
 from holdfast.journal.group_membership import agent_folder
+from holdfast.train.checkpoint import checkpoint_files
 from tests.train import shapes
 from tests.train.kills import (
     KILLS,
@@ -81,7 +82,7 @@ class Launched:
         time.sleep(instant.delay_s)
         trainers = {one: newest.pid for one in (0, 1) if (newest := self.beat(one)) is not None}
         victim = {"trainer": beat.pid, "supervisor": parent(beat.pid), "launcher": self.process.pid}[who]
-        if not victim or self.process.poll() is not None:
+        if victim <= 1 or self.process.poll() is not None:  # 1: its supervisor went before
             return ""
         last = self.beat(rank) or beat
         os.kill(victim, signal.SIGKILL)
@@ -110,13 +111,36 @@ def alive(pid: int) -> bool:
         return False
 
 
+def write_recipe(folder: Path, detector: str) -> None:
+    data = json.dumps(str(shapes.write(folder / "shapes", 20)))
+    recipe = RECIPE.format(data=data, detector=detector, backend="jax")
+    (folder / "recipe.toml").write_text(recipe.replace("micro_batch = 4", "micro_batch = 2"))
+
+
+def test_a_group_that_is_preempted_saves_and_ends_with_the_same_bits(tmp_path: Path) -> None:
+    """SIGTERM to the launcher, at a step that no interval saves."""
+    write_recipe(tmp_path, "ssd")
+    whole = Launched(tmp_path / "whole")
+    assert whole.process.wait(WAIT_S) == 0, whole.log.read_text()[-3000:]
+    group = Launched(tmp_path / "preempted")
+    while (beat := group.beat(1)) is None or beat.step < 3:
+        assert group.process.poll() is None, group.log.read_text()[-3000:]
+        time.sleep(0.002)
+    group.process.terminate()
+    assert group.process.wait(WAIT_S) == 143, group.log.read_text()[-3000:]
+    assert f"SIGTERM came from process {os.getpid()} " in group.log.read_text()
+    reached = [BeatReader(agent_folder(group.folder, rank) / "beats").newest() for rank in (0, 1)]
+    steps = {beat.step for beat in reached if beat is not None}
+    assert len(steps) == 1, reached
+    assert checkpoint_files.read(group.folder / "checkpoints" / f"step-{steps.pop()}").groups
+    group.start()
+    assert group.process.wait(WAIT_S) == 0, group.log.read_text()[-3000:]
+    same_end(whole.folder, group.folder)
+
+
 @pytest.mark.parametrize("detector", ["ssd", "retinanet", "faster-rcnn"])
 def test_a_group_of_two_ends_with_the_same_bits(detector: str, tmp_path: Path) -> None:
-    data = json.dumps(str(shapes.write(tmp_path / "shapes", 20)))
-    recipe = RECIPE.format(data=data, detector=detector, backend="jax").replace(
-        "micro_batch = 4", "micro_batch = 2"
-    )
-    (tmp_path / "recipe.toml").write_text(recipe)
+    write_recipe(tmp_path, detector)
     dice = random.Random(f"{SEED} {detector} group")
 
     def killed(group: Launched, kills: int) -> list[str]:

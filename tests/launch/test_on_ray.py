@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.cli.main import main
 from holdfast.data.synthetic import make_dataset
+from holdfast.launch import on_ray
 from tests.cli.test_ray_launch import RECIPE
 
 
@@ -17,6 +18,13 @@ def recipe(tmp_path: Path) -> str:
     make_dataset(tmp_path / "images", count=2, side=64)
     (tmp_path / "recipe.toml").write_text(RECIPE)
     return str(tmp_path / "recipe.toml")
+
+
+def test_fewer_processes_only_where_a_place_is_missing_for_long() -> None:
+    seen = iter([True, True, False, False, True, False, False, False])
+    times = iter([60.0, 60.0, 79.0, 90.0, 90.0, 109.0, 110.0])  # asked for only where something is missing
+    missing = on_ray.missing_for(20.0, there=lambda: next(seen), clock=lambda: next(times))
+    assert [missing() for _ in range(8)] == [False] * 7 + [True]
 
 
 def test_without_ray_nothing_has_begun(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ import numpy as np
 from holdfast.journal import group_membership
 from holdfast.journal.folder import ATTEMPT_VARIABLE, RunFolder
 from holdfast.train import loop_state, process_group
+from holdfast.train.__main__ import StopSignal
 from holdfast.train.checkpoint import checkpoint_files, resume
 from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter, NullCheckpointWriter
 from holdfast.train.loop import LoopEffects, TrainingLoop
@@ -39,13 +39,12 @@ def main() -> int:
     parser.add_argument("--slow-rank", type=int, default=-1)
     parser.add_argument("--step-s", type=float, default=0.0)
     args = parser.parse_args()
+    asked = StopSignal()  # before it joins, as the trainer does
     ours = group_membership.from_environment()
     if ours is not None:
         process_group.join_group(ours, devices=1)
-    asked: list[str] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: asked.append("SIGTERM"))
-    group = process_group.ProcessGroup(ours, lambda: asked[0] if asked else "", args.folder) if ours else None
-    reason = trained(args, group, lambda: asked[0] if asked else "")
+    group = process_group.ProcessGroup(ours, asked, args.folder) if ours else None
+    reason = trained(args, group, asked)
     return {"finished": 0, "SIGTERM": 143}[reason]
 
 

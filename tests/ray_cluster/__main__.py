@@ -92,7 +92,7 @@ def trainings(jobs: Jobs, address: str, orders: Callable[[str], None]) -> None:
     said = run.said("has left the Ray cluster") or "the node is not named"
     jobs.row("training, a node lost and replaced", whole, again, f"exit code {code}; {said}")
     jobs.bad += "has left" not in said
-    run = Training(folder, "fewer", address, "--least-processes", "1")
+    run = Training(folder, "fewer", address, "--set", "hardware.least_processes=1")
     run.wait_for_step(LOST_AT)
     orders("lose")
     code, fewer = run.ended()
@@ -121,7 +121,7 @@ def cluster(
         env=os.environ | environment,
     )  # fmt: skip
     try:
-        for _ in range(600):
+        for _ in range(6_000):
             if file.exists():
                 break
             time.sleep(0.1)
@@ -150,6 +150,7 @@ def main() -> int:
         return subprocess.run(words, env=os.environ | {INSIDE: "1"}, check=False).returncode
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the cluster is taken down then, too
     folder = Path(tempfile.mkdtemp(prefix="holdfast-ray-"))
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / "compiled")  # of all commands, and of the nodes
     try:
         with (
             store() as shop,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from holdfast.host import procfs
 
+PATIENCE_S = 3600.0  # a machine that does much else loads a model for minutes
 Harm = Callable[["subprocess.Popen[bytes]"], None]
 
 
@@ -55,7 +56,7 @@ class Jobs:
         process = self.command(*words, workers=workers, cache=cache)
         if harm is not None:
             harm(process)
-        out, error = process.communicate(timeout=900)
+        out, error = process.communicate(timeout=PATIENCE_S)
         return Measured(out, error.decode(errors="replace"), process.returncode, time.monotonic() - began)
 
     def row(self, name: str, one: str, other: str, said: str) -> None:
@@ -118,7 +119,7 @@ def kill_the_driver(folder: Path, pattern: str = "*", *, at: int = 4) -> Harm:
     """When so many files are finished in the folder."""
 
     def harm(process: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + 300
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and process.poll() is None:
             if len(finished(folder, pattern)) >= at:
                 process.kill()

@@ -1,7 +1,8 @@
 """SIGKILL at random instants: when it comes, who gets it, and what is noted of it for a person.
 
 HOLDFAST_KILLS and HOLDFAST_KILL_SEED choose how often and when. HOLDFAST_KILL_LOG names a file that gets a line for
-each interrupted run: in which phase and at which step every kill struck.
+each interrupted run: in which phase and at which step every kill struck. HOLDFAST_KILL_WHOLE names a folder that keeps
+the runs that were not interrupted, with what XLA compiled: for several sessions with one version of the trainer.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tests.train.nursery import Child
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("HOLDFAST_KILLS", "0"))
 SEED = int(os.environ.get("HOLDFAST_KILL_SEED", "0"))
+KEPT = os.environ.get("HOLDFAST_KILL_WHOLE", "")
 
 
 def environment_for(backend: str, folder: Path) -> dict[str, str]:
@@ -167,12 +169,16 @@ _WHOLE: dict[tuple[str, str], Whole] = {}
 
 
 def whole_run(detector: str, backend: str, folders: pytest.TempPathFactory) -> Whole:
-    """Made once for all tests of a session."""
+    """Made once for all tests of a session, or of all sessions with one HOLDFAST_KILL_WHOLE."""
     if (detector, backend) in _WHOLE:
         return _WHOLE[detector, backend]
-    folder = folders.mktemp(f"{detector}-{backend}")
-    data = json.dumps(str(shapes.write(folder / "shapes", 20)))
+    name = f"{detector}-{backend}"
+    folder = Path(KEPT) / name if KEPT else folders.mktemp(name)
+    data = json.dumps(str(folder / "shapes"))
     whole = Whole(folder / "whole", RECIPE.format(data=data, detector=detector, backend=backend))
+    if (whole.folder / "model.npz").exists():
+        return whole
+    shapes.write(folder / "shapes", 20)
     whole.folder.mkdir()
     (whole.folder / "recipe.toml").write_text(whole.recipe)
     start = fresh("holdfast.train", backend)

@@ -75,6 +75,9 @@ def main() -> None:
     import holdfast.train.training_run  # noqa: F401  all that a trainer imports
     from holdfast.train.__main__ import main as trainer
 
+    with contextlib.suppress(ImportError):  # Keras imports it on JAX too, when it is there
+        import tensorflow  # noqa: F401
+
     threads = len(os.listdir("/proc/self/task"))
     assert threads == 1, f"{threads} threads: a fork would leave their locks behind"
     print("ready", flush=True)

@@ -56,7 +56,8 @@ def train(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> int:
     from holdfast.supervise.session import open_folder
 
     count, batch = recipe.hardware.processes, recipe.train.batch
-    counts = (count, *smaller_counts(count, args.least_processes, batch))
+    least = args.least_processes or recipe.hardware.least_processes
+    counts = (count, *smaller_counts(count, least, batch))
     refuse_missing_data(recipe, args.words[0], args.overrides)
 
     def store(count: int, own: Path) -> None:

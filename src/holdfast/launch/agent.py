@@ -26,7 +26,7 @@ from holdfast.host import procfs
 from holdfast.journal import group_membership, step_timing
 from holdfast.journal.beats import BeatReader
 from holdfast.journal.folder import RunFolder
-from holdfast.launch import messages
+from holdfast.launch import messages, stop_signals
 from holdfast.launch.connection import MessageConnection, NotAMessage, split_address
 from holdfast.launch.messages import FROM_COORDINATOR, Message
 from holdfast.stderr import print_line
@@ -72,6 +72,7 @@ def config_from_environment(environment: Any = os.environ) -> AgentConfig:
 
 
 def main() -> int:
+    stop_signals.unblock()
     duty = config_from_environment()
     with contextlib.suppress(OSError, ValueError):
         if os.environ.get(CORES_VARIABLE):

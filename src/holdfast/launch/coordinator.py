@@ -81,10 +81,11 @@ class Coordinator:
         show: Callable[[list[ProcessStatus], int], None] | None = None,
         meeting: Callable[[int], str] | None = None,
         noticed: Callable[[], Event | None] = lambda: None,
+        gone: Callable[[], bool] = lambda: False,
     ) -> None:
         """`meeting` says where the engine's processes connect in an attempt; `noticed` is asked at every turn for
-        what the scheduler of the hosts says."""
-        self._meeting, self._noticed = meeting, noticed
+        what the scheduler of the hosts says, and `gone` whether the absent members have no place to come from."""
+        self._meeting, self._noticed, self._gone = meeting, noticed, gone
         self.terms, self._say, self._note, self._respawn = terms, say, note, respawn
         self._connections = Connections(server, agents=terms.count)
         self._show, self._shown_at = show, 0.0
@@ -92,6 +93,7 @@ class Coordinator:
         self.seats: dict[int, AgentConnection] = {}
         self._endings: list[AgentExit] = []
         self._asked = ""
+        self._asked_by: tuple[int | None, str] = (None, "")  # pid and command line, where they are known
         self._killing = False
         self._standing: list[GroupProblem] = []
         self._said: dict[str, float] = {}
@@ -100,9 +102,10 @@ class Coordinator:
         self.blamed: AgentExit | None = None
         self.attempts = 0
 
-    def ask_to_end(self, name: str) -> None:
-        """From a signal handler: all are asked at the next turn."""
-        self._asked = self._asked or name
+    def ask_to_end(self, name: str, from_pid: int | None = None, from_command: str = "") -> None:
+        """May come from a signal handler: all are asked at the next turn."""
+        if not self._asked:
+            self._asked, self._asked_by = name, (from_pid, from_command)
 
     def run(self) -> int:
         """Until the group has ended for good. Returns the exit code."""
@@ -116,8 +119,7 @@ class Coordinator:
                 if (
                     code == 0
                     or self._asked
-                    or code in group_health.REQUESTED_EXITS
-                    or code in self.terms.final_codes
+                    or code in (*group_health.REQUESTED_EXITS, *self.terms.final_codes)
                 ):
                     return code
                 decision = restart_policy.decide(failures, allowed=self.terms.restarts)
@@ -135,26 +137,27 @@ class Coordinator:
 
     # -- before a start ----------------------------------------------------------------------------
 
+    def _all_there(self) -> bool:
+        return len(self.seats) == self.terms.count
+
     def _gather(self) -> bool:
         """Waits for all members. False when one never came, or when asked to end."""
         self._began = time.monotonic()
         for rank in range(self.terms.count):
             if rank not in self.seats:
                 self._respawn(rank)
-        whole = self._wait(
-            self.terms.join_s, lambda: len(self.seats) == self.terms.count or bool(self._asked), judged=True
+        self._wait(
+            self.terms.join_s, lambda: self._all_there() or bool(self._asked) or self._gone(), judged=True
         )
-        if whole and not self._asked:
-            by_host = self._ranks_by_host()
-            assembled = ev.GroupAssembled(count=self.terms.count, ranks_by_host=by_host)
-            self._tell(f"{self.terms.count} processes there: {_hosts(by_host)}", assembled)
+        if self._all_there() and not self._asked:
+            assembled = ev.GroupAssembled(count=self.terms.count, ranks_by_host=self._ranks_by_host())
+            self._tell(f"{self.terms.count} processes there: {_hosts(assembled.ranks_by_host)}", assembled)
             return True
         if not self._asked:
             absent = tuple(rank for rank in range(self.terms.count) if rank not in self.seats)
-            self._tell(
-                f"{group_health.format_ranks(absent)} did not come within {self.terms.join_s:.0f} s",
-                ev.AgentsMissing(ranks=list(absent), waited_s=self.terms.join_s),
-            )
+            waited_s = min(self.terms.join_s, round(time.monotonic() - self._began, 1))
+            text = f"{group_health.format_ranks(absent)} did not come within {waited_s:.0f} s"
+            self._tell(text, ev.AgentsMissing(ranks=list(absent), waited_s=waited_s))
         return False
 
     def _ranks_by_host(self) -> dict[str, list[int]]:
@@ -167,6 +170,7 @@ class Coordinator:
 
     def _attempt(self, number: int, *, again: bool) -> int:
         self.attempts += 1
+        self._began = math.inf  # all have come: one that goes from here on is lost, not missing
         self._endings, self._killing, self.blamed = [], False, None
         self._said.clear()
         ports = self.terms.ports
@@ -208,7 +212,9 @@ class Coordinator:
         return self._bring_down()
 
     def _end_in_order(self) -> int:
-        self._tell_asked(f"{self._asked} came: all save at the same step and end", self._asked)
+        pid, command = self._asked_by
+        sender = f" from process {pid} ({command or 'it has ended'})" if pid else ""
+        self._tell_asked(f"{self._asked} came{sender}: all save at the same step and end", self._asked)
         for seat in self.seats.values():
             seat.line.send(messages.Stop(self._asked))
         if not self._wait(GROUP_GRACE_S, self._all_ended):
@@ -451,7 +457,9 @@ class Coordinator:
             self._tell(f"process {rank} is given up: {why}", ev.AgentDropped(rank=rank, why=why))
 
     def _tell_asked(self, text: str, name: str, rank: int | None = None) -> None:
-        self._tell(text, ev.GroupStopRequested(signal=name, rank=rank, text=text))
+        pid, command = self._asked_by if rank is None else (None, "")
+        asked = ev.GroupStopRequested(signal=name, rank=rank, from_pid=pid, from_command=command, text=text)
+        self._tell(text, asked)
 
     def _tell(self, text: str, event: Event) -> None:
         self._say(f"holdfast: {text}")

@@ -20,7 +20,7 @@ from holdfast.journal import group_membership
 from holdfast.journal.events import Event
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.writer import JournalWriter
-from holdfast.launch import agent, group_table
+from holdfast.launch import agent, group_table, stop_signals
 from holdfast.launch.connection import open_server
 from holdfast.launch.coordinator import Coordinator, GroupConfig
 from holdfast.launch.group_health import AgentExit, ProcessStatus
@@ -78,6 +78,7 @@ def conduct(
     advertised: str = "127.0.0.1",
     meeting: Callable[[int], str] | None = None,
     noticed: Callable[[], Event | None] = lambda: None,
+    gone: Callable[[], bool] = lambda: False,
 ) -> GroupResult:
     """The coordinator, until the group has ended. `start` gets a rank, the coordinator's address and the token."""
     writer = JournalWriter(RunFolder(folder).journal, by="conductor", attempt=terms.first_attempt)
@@ -98,27 +99,22 @@ def conduct(
         group_table.write(folder, found, attempt=attempt, at=time.time())
 
     coordinator = Coordinator(
-        terms, server, say=say, note=note, show=show, meeting=meeting, noticed=noticed,
+        terms, server, say=say, note=note, show=show, meeting=meeting, noticed=lambda: take_signals() or noticed(),
+        gone=gone,
         respawn=lambda rank: start(rank, address, terms.token),
     )  # fmt: skip
     job = JobWatch(RunFolder(folder), attempt=attempt)
-    job.begin()
-    forward_signals(coordinator, terminated=job.asked_to_end)
-    code = coordinator.run()
-    job.close()
+
+    def asked(name: str, sender: int | None, command: str) -> None:
+        coordinator.ask_to_end(name, sender, command)
+        if name == "SIGTERM":
+            job.asked_to_end()
+
+    with stop_signals.watching(asked) as take_signals:
+        job.begin()
+        code = coordinator.run()
+        job.close()
     return GroupResult(code, coordinator.attempts, coordinator.blamed)
-
-
-def forward_signals(coordinator: Coordinator, *, terminated: Callable[[], None] = lambda: None) -> None:
-    """SIGTERM and Ctrl-C ask all to end; `terminated` is called at SIGTERM."""
-
-    def ask(taken: int, _frame: object) -> None:
-        coordinator.ask_to_end("SIGTERM" if taken != signal.SIGINT else "SIGINT")
-        if taken == signal.SIGTERM:
-            terminated()
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, ask)
 
 
 class LocalAgents:

@@ -83,14 +83,29 @@ def _run(
             if last:
                 raise agents.no_room()
             return GroupResult(75, 0), True
-        patient = terms if last else replace(terms, join_s=min(terms.join_s, FEWER_AFTER_S))
+        gone = (lambda: False) if last else missing_for(FEWER_AFTER_S, there=agents.all_placed)
         result = group.conduct(
-            here.folder, patient, say=say, server=open_server("0.0.0.0", 0), advertised=ray_address(),
+            here.folder, terms, say=say, server=open_server("0.0.0.0", 0), advertised=ray_address(),
             start=agents.start, meeting=agents.meeting, noticed=note_once(agents.lost_nodes),
+            gone=gone,
         )  # fmt: skip
         return result, not last and result.exit_code == 75 and not agents.all_placed()
     finally:
         agents.end()
+
+
+def missing_for(
+    limit_s: float, *, there: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+) -> Callable[[], bool]:
+    """Whether at every call since so long something was not there. A supervisor that has a place may start slowly."""
+    since: float | None = None
+
+    def missing() -> bool:
+        nonlocal since
+        since = None if there() else clock() if since is None else since
+        return since is not None and clock() - since >= limit_s
+
+    return missing
 
 
 def ray_address() -> str:

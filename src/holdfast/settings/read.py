@@ -433,6 +433,13 @@ def _refuse_missing_pretrained(model: Any, origin: Origin) -> None:
 
 def _refuse_uneven_shares(built: Mapping[str, Any], origin: Origin) -> None:
     train, hardware = built["train"], built["hardware"]
+    if (hardware.least_processes or 1) > hardware.processes:
+        raise ContradictorySettings(
+            "the least number of processes is larger than the number that is to train",
+            where=origin.of("hardware.least_processes"),
+            found=f"hardware.processes = {hardware.processes}",
+            change=f"least_processes with at most {hardware.processes}",
+        )
     shares = hardware.processes * hardware.devices
     if train.batch % shares:
         who = f"{hardware.processes} processes" + (

@@ -176,6 +176,13 @@ class Hardware:
         low=1,
         high=MAX_PROCESSES,
     )
+    least_processes: int | None = setting(
+        None,
+        "on Ray: continue with fewer processes, but at least so many, when nodes are lost; default: wait for others",
+        low=1,
+        high=MAX_PROCESSES,
+        example=1,
+    )
     devices: int = setting(1, "devices per process", low=1, high=64)
     copy_to: str | None = setting(
         None,

@@ -7,11 +7,13 @@ for all. Everything else in the loop follows from numbers that are the same for 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import io
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -151,6 +153,9 @@ def join_group(membership: GroupMembership, *, devices: int) -> None:
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     _set_gloo_address(membership.coordinator)
     split_cpu(devices)
+    with contextlib.suppress(AttributeError):  # an older JAX has no such option
+        jax.config.update("jax_enable_preemption_service", False)
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     jax.distributed.initialize(
         membership.coordinator,
         membership.count,
@@ -159,6 +164,7 @@ def join_group(membership: GroupMembership, *, devices: int) -> None:
         heartbeat_timeout_seconds=HEARTBEAT_S,
         coordinator_bind_address=bind_address(membership.coordinator) if membership.rank == 0 else None,
     )
+    signal.signal(signal.SIGTERM, on_sigterm)  # an older JAX has replaced it from C++, and would only note it
     _connect_all()
 
 

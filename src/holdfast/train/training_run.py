@@ -16,12 +16,13 @@ from holdfast.journal import events as ev
 from holdfast.journal.beats import Phase
 from holdfast.journal.folder import RunFolder
 from holdfast.memory import choose_micro_batch, measured_peak
+from holdfast.memory.background_plan import BackgroundPlan
 from holdfast.memory.choose_micro_batch import MicroBatchPlan
 from holdfast.memory.measured_peak import MemoryObserver
 from holdfast.pipeline.stream import BadImage
 from holdfast.settings.recipe import Recipe
 from holdfast.step.step_protocol import TrainStep
-from holdfast.train import components, training_events
+from holdfast.train import components, training_events, weight_movement
 from holdfast.train.checkpoint import checkpoint_files, resume
 from holdfast.train.checkpoint.async_writer import AsyncCheckpointWriter, NullCheckpointWriter
 from holdfast.train.checkpoint.bucket_copy import BucketCopier, RunBucket, bucket_folders, copied_before
@@ -85,11 +86,14 @@ class TrainingRun:
         self._report_start(data, model, weights_note if checkpoint is None else "")
         network = components.build_network(model, self.recipe)
         memory = self._plan_memory(data, model)
-        micro_batch = history.micro_batch(checkpoint) or memory.micro_batch
+        micro_batch = history.micro_batch(checkpoint) or self._micro_batch(memory)
         step = components.build_step(network, self.recipe, micro_batch, self.group)
         self.notify(ev.MicroBatchSet(micro_batch=step.micro_batch, batch=self.recipe.train.batch))
         state = LoopState() if checkpoint is None else self._restore(step, checkpoint)
-        with bucket.uploading(stop_requested=lambda: bool(self._stop_signal()), grace_s=grace_s) as copier:
+        with bucket.uploading(
+            stop_requested=lambda: bool(self._stop_signal()), grace_s=grace_s,
+            resumed_from="" if checkpoint is None else checkpoint.name,
+        ) as copier:  # fmt: skip
             self._observers = self._build_observers(plan, state, memory, copier)
             loop, reason = self._train(plan, step, state, data, model, grace_s)
             if self._is_first and reason in ("finished", "early-stopping"):
@@ -149,16 +153,23 @@ class TrainingRun:
             self.notify(event)
         self.notify(training_events.model_event(model, self.recipe))
 
-    def _plan_memory(self, data: TrainingData, model: Any) -> MicroBatchPlan:
+    def _plan_memory(self, data: TrainingData, model: Any) -> BackgroundPlan:
         """What the step will take of the GPU, if there is one, and the micro-batch that fits."""
         limit = measured_peak.device_limit(self.recipe.train.backend) if self.group is None else None
-        planned = choose_micro_batch.plan_for_training(
+        make = functools.partial(
+            choose_micro_batch.plan_for_training,
             self.recipe, classes=len(model.spec.classes), max_boxes=data.train.max_boxes, limit=limit,
             sent_pixels=data.train.feed.sent_pixels or 0, spec=model.spec,
         )  # fmt: skip
+        return BackgroundPlan(lambda certain: make(on_certain=certain), self._report_plan)
+
+    def _report_plan(self, planned: MicroBatchPlan) -> None:
         if planned.message:
             self.notify(ev.MemoryPredicted(predicted_bytes=planned.predicted_bytes, text=planned.message))
-        return planned
+
+    def _micro_batch(self, memory: BackgroundPlan) -> int | None:
+        """None where the recipe says a number: training need not wait for the prediction."""
+        return memory.micro_batch() if self.recipe.train.micro_batch == "auto" else None
 
     # -- checkpoints ---------------------------------------------------------------------------------
 
@@ -231,14 +242,14 @@ class TrainingRun:
     # -- training ------------------------------------------------------------------------------------
 
     def _build_observers(
-        self, plan: TrainingPlan, state: LoopState, memory: MicroBatchPlan, copier: BucketCopier | None
+        self, plan: TrainingPlan, state: LoopState, memory: BackgroundPlan, copier: BucketCopier | None
     ) -> Observers:
         shown = (
             components.build_displays(plan, state, self.recipe, self.folder, self._heartbeat)
             if self._is_first
             else []
         )
-        measured = MemoryObserver(memory, self.recipe.train.backend, self.notify)
+        measured = MemoryObserver(lambda: memory.plan, self.recipe.train.backend, self.notify)
         return Observers([self._journal, *shown, *([copier] if copier else []), measured])
 
     def _train(
@@ -251,6 +262,8 @@ class TrainingRun:
         if self.group is None:  # the processes of a group end together, or a collective hangs
             on_signal.start(final.save_from_signal_thread, grace_s)
         unsaved: FileError | None = None
+        trained = model.trainable_variables
+        before = weight_movement.samples(trained) if self._is_first else []
         try:
             reason = loop.run()
         finally:
@@ -263,6 +276,8 @@ class TrainingRun:
         if unsaved is not None:
             raise unsaved
         self._heartbeat.beat(Phase.AFTER)
+        if before:
+            self.notify(weight_movement.moved(before, trained, step=loop.state.step))
         return loop, reason
 
     def _loop_effects(

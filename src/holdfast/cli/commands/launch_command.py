@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--least-processes", type=PROCESSES, metavar="N",
-        help="on Ray: continue with fewer processes, but at least N, when nodes are lost (default: wait for others)",
+        help="on Ray: continue with fewer processes, but at least N, when nodes are lost (hardware.least_processes)",
     )  # fmt: skip
     hosts = parser.add_argument_group("several hosts (detected under SLURM, Kubernetes and Vertex AI)")
     hosts.add_argument(
@@ -126,6 +126,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> int:
+    from holdfast.launch import stop_signals
+
+    stop_signals.import_numpy()
     from holdfast import settings
     from holdfast.launch import group
     from holdfast.supervise.session import open_folder

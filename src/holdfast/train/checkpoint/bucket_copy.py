@@ -74,14 +74,16 @@ class RunBucket:
 
     @contextlib.contextmanager
     def uploading(
-        self, *, stop_requested: Callable[[], bool], grace_s: float
+        self, *, stop_requested: Callable[[], bool], grace_s: float, resumed_from: str = ""
     ) -> Iterator[BucketCopier | None]:
         """The observer that uploads. At the end, however the run ends, waits for the last copy; once a stop is
-        requested no longer than the grace period."""
+        requested no longer than the grace period. A kill may have come between saving `resumed_from` and its copy."""
         if self._folders is None:
             yield None
             return
         self._copier = BucketCopier(self._folders, self._run, self._notify, all_ours=self._resumes)
+        if resumed_from:
+            self._copier.catch_up(self._checkpoints / resumed_from)
         try:
             yield self._copier
         finally:
@@ -114,6 +116,7 @@ class BucketCopier:
         self._all_ours = all_ours  # everything in the bucket is this run's: it was resumed from there
         self._wake = threading.Condition()
         self._wanted: Path | None = None
+        self._resumed_from: Path | None = None
         self._busy = self._closing = False
         self._uploaded: set[str] = set()  # by this process
         self._curves_failed = False
@@ -122,9 +125,17 @@ class BucketCopier:
 
     def notify(self, event: ev.Event) -> None:
         if isinstance(event, ev.SaveDone):
-            with self._wake:
-                self._wanted = Path(event.path)
-                self._wake.notify_all()
+            self._want(Path(event.path))
+
+    def catch_up(self, resumed_from: Path) -> None:
+        """At the start: what the bucket does not have of it. Nothing is removed there before the run has saved."""
+        self._resumed_from = resumed_from
+        self._want(resumed_from)
+
+    def _want(self, checkpoint: Path) -> None:
+        with self._wake:
+            self._wanted = checkpoint
+            self._wake.notify_all()
 
     def close(
         self, timeout_s: float, *, hurried: Callable[[], bool] = lambda: False, grace_s: float = 0.0
@@ -151,8 +162,16 @@ class BucketCopier:
         """It may have been superseded before its turn, and a run that resumes elsewhere needs it."""
         best = checkpoint_files.read_pointer(folder, checkpoint_files.BEST)
         if best is not None and best.name not in self._uploaded:
-            upload(best, f"{self._to.checkpoints}/{best.name}")
-            self._uploaded.add(best.name)
+            self._bring(best)
+
+    def _bring(self, checkpoint: Path) -> bool:
+        """False where the bucket has this very checkpoint already."""
+        url = f"{self._to.checkpoints}/{checkpoint.name}"
+        is_new = not is_copied(checkpoint, url)
+        if is_new:
+            upload(checkpoint, url)
+        self._uploaded.add(checkpoint.name)
+        return is_new
 
     def _upload_curves(self) -> None:
         """Only to look at: what goes wrong with them is reported once, and keeps no checkpoint from being copied."""
@@ -186,12 +205,14 @@ class BucketCopier:
     def _upload(self, path: Path) -> bool:
         began, url = time.monotonic(), f"{self._to.checkpoints}/{path.name}"
         try:
-            upload(path, url)
-            self._uploaded.add(path.name)
+            is_new = self._bring(path)
             self._upload_best(path.parent)
+            if not is_new:
+                return True
             self._upload_curves()
-            on_disk = {other.name for other in checkpoint_files.committed(path.parent)} | {path.name}
-            prune(self._to.checkpoints, on_disk, None if self._all_ours else self._uploaded)
+            if path != self._resumed_from:
+                on_disk = {other.name for other in checkpoint_files.committed(path.parent)} | {path.name}
+                prune(self._to.checkpoints, on_disk, None if self._all_ours else self._uploaded)
         except FileNotFoundError:  # superseded while it was copied; a newer one follows
             return True
         except (HoldfastError, OSError) as error:
@@ -204,6 +225,17 @@ class BucketCopier:
 
 def _in_words(error: Exception) -> str:
     return " ".join([str(error), *map(str, getattr(error, "found", []))])
+
+
+def is_copied(path: Path, url: str) -> bool:
+    """Whether the bucket has this checkpoint, complete and the same."""
+    filesystem, inner = files_filesystem._filesystem(f"{url}/{CHECKSUMS_FILE}")
+    filesystem.invalidate_cache()
+    if not cloud_copy.retry(lambda: filesystem.exists(inner), url):
+        return False
+    return bool(
+        cloud_copy.retry(lambda: filesystem.cat_file(inner), url) == (path / CHECKSUMS_FILE).read_bytes()
+    )
 
 
 def upload(path: Path, url: str) -> None:

@@ -51,6 +51,7 @@ HARMLESS = frozenset(
         "train.checkpoint_every",
         "train.keep_checkpoints",
         "hardware.processes",
+        "hardware.least_processes",
         "hardware.devices",
         "hardware.copy_to",
     }
