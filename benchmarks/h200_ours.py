@@ -138,7 +138,9 @@ def run(
     with jax.default_device(jax.devices("cpu")[0]):
         step = step_of(size)
     device = jax.devices()[0]
-    step._moving, step._fixed, step._masks = jax.device_put((step._moving, step._fixed, step._masks), device)
+    step._optimizer_state, step._fixed, step._masks = jax.device_put(
+        (step._optimizer_state, step._fixed, step._masks), device
+    )
     on_host = [batch_of(size, seed) for seed in range(3)]
     batches = [jax.device_put(batch, device) for batch in on_host]
     built = time.perf_counter()

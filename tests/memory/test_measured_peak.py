@@ -12,10 +12,36 @@ from .planned import GIB, planned
 
 def observe(peak, plan):
     events, records = [], []
-    observer = MemoryObserver(plan, "jax", events.append, measure=lambda backend: peak, record=records.append)
+    observer = MemoryObserver(
+        plan if callable(plan) else lambda: plan,
+        "jax",
+        events.append,
+        measure=lambda backend: peak,
+        record=records.append,
+    )
     for step in range(1, 6):
         observer.notify(ev.LossSeen(step=step))
     return events, records
+
+
+def test_a_prediction_that_comes_later_is_compared_with_the_peak_of_the_first_steps():
+    answers = iter([None, None, None, planned()])  # made while the fourth step ran
+    peaks = iter([MeasuredPeak(int(5.1 * GIB), "card", 8 * GIB)])  # measured once, or this ends
+    events, records = [], []
+    observer = MemoryObserver(
+        lambda: next(answers),
+        "jax",
+        events.append,
+        measure=lambda backend: next(peaks),
+        record=records.append,
+    )
+    for step in range(1, 4):
+        observer.notify(ev.LossSeen(step=step))
+    assert events == []
+    observer.notify(ev.LossSeen(step=4))
+    observer.notify(ev.LossSeen(step=5))
+    assert [(event.measured_bytes, event.predicted_bytes) for event in events] == [(int(5.1 * GIB), 5 * GIB)]
+    assert len(records) == 1
 
 
 def test_reported_and_recorded_once_after_the_third_step():

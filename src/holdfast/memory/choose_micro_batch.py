@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from holdfast.detectors.spec import DetectorSpec
@@ -41,10 +42,12 @@ def plan_for_training(
     sent_pixels: int = 0,
     estimate: EstimateSetup | None = None,
     spec: DetectorSpec | None = None,
+    on_certain: Callable[[int], None] = lambda micro_batch: None,
 ) -> MicroBatchPlan:
     """The largest micro-batch for `train.micro_batch = "auto"`; the prediction alone where it is a number.
 
-    `spec` is that of the network, where it was built already.
+    `spec` is that of the network, where it was built already. `on_certain` is called with the full batch as soon as
+    it surely fits, which is long before the prediction is exact.
     """
     data = DataFacts(classes, max_boxes, 0, 0, 0, 0, "none", "", sent_pixels)
     config = step_config_of(recipe, data)
@@ -54,8 +57,16 @@ def plan_for_training(
         return MicroBatchPlan(config)
     described = gpu_catalogue.gpu_of_driver_name(limit.name) or gpu_catalogue.gpu_of_size(limit.limit_bytes)
     gpu = described.with_memory(limit.limit_bytes)
+
+    def by_liveness(breakdown: MemoryBreakdown) -> None:
+        if _within_pool(breakdown).fits(limit.limit_bytes) == "fits":
+            on_certain(config.batch)
+
     estimate = estimate or GpuEstimator(
-        gpu, PredictionCache(), correction_bytes=corrections.correction_for_gpu(gpu.name)
+        gpu,
+        PredictionCache(),
+        correction_bytes=corrections.correction_for_gpu(gpu.name),
+        on_liveness=lambda sizes, breakdown: by_liveness(breakdown) if sizes == (config.batch,) * 2 else None,
     )
     try:
         if recipe.train.micro_batch == "auto":

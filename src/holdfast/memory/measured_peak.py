@@ -70,13 +70,13 @@ def measure_peak(backend: str) -> MeasuredPeak:
 
 
 class MemoryObserver:
-    """After the third step, reports and records the measured peak."""
+    """After the third step, measures the peak; reports and records it once the plan is made."""
 
     name = "the memory observer"
 
     def __init__(
         self,
-        planned: Any,
+        planned: Callable[[], Any],  # a MicroBatchPlan; None until it is made
         backend: str,
         notify: Callable[[ev.Event], None],
         measure: Callable[[str], MeasuredPeak] = measure_peak,
@@ -85,17 +85,20 @@ class MemoryObserver:
         self._planned, self._backend, self._notify = planned, backend, notify
         self._measure, self._record = measure, record
         self._steps, self._reported = 0, False
+        self._peak: MeasuredPeak | None = None
 
     def notify(self, event: ev.Event) -> None:
         if self._reported or not isinstance(event, ev.LossSeen):
             return
         self._steps += 1
-        if self._steps >= AFTER_STEPS:
+        if self._steps == AFTER_STEPS:
+            self._peak = self._measure(self._backend)
+        planned = self._planned()
+        if self._peak is not None and planned is not None:
             self._reported = True
-            self._report(self._measure(self._backend))
+            self._report(self._peak, planned)
 
-    def _report(self, peak: MeasuredPeak) -> None:
-        planned = self._planned
+    def _report(self, peak: MeasuredPeak, planned: Any) -> None:
         predicted = planned.predicted_bytes if peak.where == "card" else None
         learned = False
         if predicted is not None and peak.bytes <= AUTOTUNED * predicted:

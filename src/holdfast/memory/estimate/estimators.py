@@ -20,6 +20,9 @@ from holdfast.memory.step_config import StepConfig
 from holdfast.subprocess_json import ask as ask_process
 
 PrintLine = Callable[[str], None]
+OnLiveness = Callable[
+    [tuple[int, int], MemoryBreakdown], None
+]  # batch and micro-batch, before it is compiled
 CONFIRMING_RUNS = (
     2  # of what fits by the line; the higher peak counts, as the pool does not always grow alike
 )
@@ -36,7 +39,9 @@ class GpuEstimator:
         correction_bytes: int = 0,
         compiles: bool = True,
         print_line: PrintLine = lambda _: None,
+        on_liveness: OnLiveness | None = None,
     ) -> None:
+        self._on_liveness = on_liveness
         self.gpu, self.cache, self.correction_bytes = gpu, cache, correction_bytes
         self.compiles, self.print_line = compiles, print_line
         self.compile_error: HoldfastError | None = None  # why the best method was not used
@@ -66,10 +71,18 @@ class GpuEstimator:
     def _predict(self, config: StepConfig, pairs: list[tuple[int, int]]) -> list[dict[str, Any]]:
         if self.compiles and self.compile_error is None:
             try:
-                return self.cache.predict(config, pairs, self.gpu)
+                return self.cache.predict(config, pairs, self.gpu, on_liveness=self._early(config))
             except NoCompiler as error:
                 self.compile_error = error
         return self.cache.predict(config, pairs, None)
+
+    def _early(self, config: StepConfig) -> prediction_cache.OnLiveness | None:
+        report = self._on_liveness
+        if report is None:
+            return None
+        return lambda sizes, answer: report(
+            sizes, breakdown.device_breakdown(answer, self.gpu, method="liveness", backend=config.backend)
+        )
 
     def _counted(self, config: StepConfig, micro_batches: list[int]) -> list[MemoryBreakdown]:
         counted = prediction_cache.count_weights(config, python=self.cache.python)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from holdfast.subprocess_json import Reply
 from holdfast.subprocess_json import ask as ask_process
 
 TIMEOUT_S = 1800.0
+OnLiveness = Callable[[tuple[int, int], dict[str, Any]], None]  # batch and micro-batch
+LIVENESS = "liveness "  # begins a line of the worker: an answer without what the compiler says
 
 
 class PredictionFailed(HoldfastError):
@@ -34,14 +36,25 @@ def run_worker(
     gpu: GpuSpec | None,
     *,
     python: str = sys.executable,
+    on_liveness: OnLiveness | None = None,
 ) -> dict[str, Any]:
     """The worker's answers for these (batch, micro-batch), without the cache."""
+
+    def progress(line: str) -> None:
+        if on_liveness is not None and line.startswith(LIVENESS):
+            early = json.loads(line.removeprefix(LIVENESS))
+            on_liveness(tuple(early["sizes"]), early["answer"])
+
     question = {
         "setup": config.as_json(), "batches": [list(pair) for pair in batches],
         "gpu": gpu.slug if gpu else None, "memory_bytes": gpu.memory_bytes if gpu else 0,
     }  # fmt: skip
     reply = ask_process(
-        "holdfast.memory.estimate.prediction_worker", question=question, python=python, timeout_s=TIMEOUT_S
+        "holdfast.memory.estimate.prediction_worker",
+        question=question,
+        python=python,
+        timeout_s=TIMEOUT_S,
+        on_progress=progress,
     )
     if reply.answer is None:
         raise PredictionFailed(
@@ -81,15 +94,21 @@ class PredictionCache:
         self.compiled_count = 0
 
     def predict(
-        self, config: StepConfig, batches: Sequence[tuple[int, int]], gpu: GpuSpec | None
+        self,
+        config: StepConfig,
+        batches: Sequence[tuple[int, int]],
+        gpu: GpuSpec | None,
+        *,
+        on_liveness: OnLiveness | None = None,
     ) -> list[dict[str, Any]]:
-        """One answer for each (batch, micro-batch); those not in the cache are computed in one process."""
+        """One answer for each (batch, micro-batch); those not in the cache are computed in one process. `on_liveness`
+        gets each of these before it is compiled."""
         paths = [self.folder / f"{self._key(config, pair, gpu)}.json" for pair in batches]
         cached = [_read(path) for path in paths]
         missing = [pair for pair, answer in zip(batches, cached, strict=True) if answer is None]
         fresh: dict[tuple[int, int], dict[str, Any]] = {}
         if missing:
-            reply = run_worker(config, missing, gpu, python=self.python)
+            reply = run_worker(config, missing, gpu, python=self.python, on_liveness=on_liveness)
             if "error" in reply:
                 raise _error_from_json(reply["error"])
             fresh = dict(zip(missing, reply["answers"], strict=True))

@@ -12,8 +12,11 @@ import os
 import sys
 from typing import Any
 
+from holdfast.journal.group_membership import die_with_parent
+
 
 def main() -> int:
+    die_with_parent()  # the trainer may end before
     question = json.loads(sys.stdin.read())
     os.environ.update(JAX_PLATFORMS="cpu", JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1", KERAS_BACKEND="jax")
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the GPU is described, not opened
@@ -35,6 +38,7 @@ def predict_batches(question: dict[str, Any]) -> dict[str, Any]:
 
     from holdfast.memory import step_config
     from holdfast.memory.estimate import abstract_step, aot_compile, liveness
+    from holdfast.memory.estimate.prediction_cache import LIVENESS
     from holdfast.memory.estimate.step_inputs import batch_of
     from holdfast.memory.gpu_catalogue import gpu_named
     from holdfast.pipeline.feed import VALIDATION_BATCH
@@ -57,6 +61,7 @@ def predict_batches(question: dict[str, Any]) -> dict[str, Any]:
             answer["liveness"] = liveness.peak_of(traced.jaxpr).as_json()
             answer["validation_temp"] = validation
             if gpu is not None:
+                print(LIVENESS + json.dumps({"sizes": [batch, micro], "answer": answer}), flush=True)
                 answer["compiled"] = aot_compile.compile_for(traced).as_json()
         answers.append(answer)
     return {"answers": answers, "versions": {"jax": jax.__version__, "keras": keras.__version__}}
