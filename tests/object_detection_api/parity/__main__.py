@@ -1,6 +1,6 @@
 """`python -m tests.object_detection_api.parity --models DIR --images DIR --python PYTHON`: the API's models and ours.
 
---models: a checkout of tensorflow/models with its protocol buffers compiled. --images: a folder of pictures; 20 are
+--models: a checkout of tensorflow/models with its protocol buffers compiled. --images: a folder of photographs; 20 are
 used. --python: an interpreter with TensorFlow 2.15 and the API's packages. Nothing of the checkout is copied.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,6 +56,8 @@ def api_answers(case: Case, folder: Path, asked: argparse.Namespace) -> tuple[An
     if settings is None:
         raise SystemExit(f"{case.name} is not imported")
     size = (settings.size.height, settings.size.width)
+    if (folder / "imported" / "model.npz").is_file():  # written last
+        return dict(np.load(folder / "api.npz")), size
     np.savez(folder / "images.npz", **inputs_of(asked.images, size, case.classes, asked.count))  # type: ignore[arg-type]
     research = asked.models / "research"
     paths = os.pathsep.join([str(research), str(research / "slim"), str(asked.models)])
@@ -65,7 +66,6 @@ def api_answers(case: Case, folder: Path, asked: argparse.Namespace) -> tuple[An
          str(folder / "checkpoint"), "7"],
         check=True, env={**os.environ, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "3"}, stderr=_errors(folder),
     )  # fmt: skip
-    shutil.rmtree(folder / "imported", ignore_errors=True)
     done = subprocess.run(
         [sys.executable, "-m", "holdfast", "import", str(config), "--checkpoint", str(folder / "checkpoint" / "ckpt-0"),
          "--out", str(folder / "imported")],
@@ -112,8 +112,12 @@ def inputs_of(
 
 def line_of(case: Case, backend: str, found: Agreement) -> str:
     return (
-        f"{'good' if found.good else 'FAR '} {case.name:26} {backend:10} raw {found.raw:.1e}  "
-        f"{found.detections} detections, {found.unpaired} without a partner and {found.at_the_end} at the end, "
+        f"{'good' if found.good else 'FAR '} {case.name:26} {backend:10} raw {found.raw:.1e} "
+        f"(from float64: the API {found.rounding.api:.1e}, Holdfast {found.rounding.ours:.1e}"
+        + (f", in float64 {found.rounding.exact:.0e}" if found.rounding.exact is not None else "")
+        + ")  "
+        f"{found.detections} detections, {found.unpaired} without a partner, {found.at_the_end} at the end, "
+        f"{found.equal} of equal scores, "
         f"least IoU {found.least_iou:.6f}, scores {found.scores:.1e}, losses {found.losses:.1e}"
         + (f", {found.regions_apart} regions without a partner" if found.regions_apart is not None else "")
         + (f", {found.given_apart} apart on the API's outputs" if found.given_apart is not None else "")
@@ -137,13 +141,15 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.object_detection_api.parity", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"only these: {', '.join(case.name for case in CASES)}")
     parser.add_argument("--models", type=Path, required=True, help="a checkout of tensorflow/models")
-    parser.add_argument("--images", type=Path, required=True, help="a folder of pictures")
+    parser.add_argument("--images", type=Path, required=True, help="a folder of photographs")
     parser.add_argument(
         "--python", default=sys.executable, help="the interpreter that has the API's packages"
     )
     parser.add_argument("--count", type=int, default=20, help="how many images (default: %(default)s)")
     parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax"], help="default: both")
-    parser.add_argument("--keep", type=Path, help="leave models and answers here")
+    parser.add_argument(
+        "--keep", type=Path, help="leave models and answers here; use those of the API that are there"
+    )
     return parser.parse_args()
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .api_side import EXACT
+
 
 def main() -> None:
     from keras import ops
@@ -39,13 +41,34 @@ def main() -> None:
         parts = losses({name: ops.convert_to_tensor(value) for name, value in batch.items()})
         for name, value in {**named, **seen, **parts}.items():
             found.setdefault(name, []).append(np.asarray(ops.convert_to_numpy(value)))
-    np.savez(sys.argv[4], **{name: np.stack(values) for name, values in found.items()})
+    answered = {name: np.stack(values) for name, values in found.items()}
+    np.savez(sys.argv[4], **answered, **exact_outputs(detector, given["images"][:EXACT]))
 
 
 RAW = {
     "objectness": "rpn_objectness_predictions_with_background", "region_codes": "rpn_box_encodings",
     "logits": "class_predictions_with_background", "codes": "refined_box_encodings", "regions": "proposal_boxes",
 }  # fmt: skip
+
+
+def exact_outputs(detector: Any, pixels: Any) -> dict[str, Any]:
+    """Raw outputs in float64, of Faster R-CNN its first stage's. TensorFlow's graph gives them."""
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return {}
+    from .float64_graph import in_float64
+
+    def raw(given: Any) -> dict[str, Any]:
+        if detector.spec.detector == "faster-rcnn":
+            values = detector.rpn(detector.backbone(given)[0])
+        else:
+            values = detector(given)
+        return {f"exact_{index}": value for index, value in enumerate(values)}
+
+    run = in_float64(raw, pixels[:1].astype(np.float32))
+    found = [run(one[None]) for one in pixels]
+    return {name: np.stack([one[name] for one in found]) for name in found[0]}
 
 
 def outputs(detector: Any, given: dict[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def thinned(found: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value.reshape(-1)[:: max(1, value.size // _KEPT)] if name.startswith(outputs) else value
         for name, value in found.items()
-        if name != "anchors"
+        if name != "anchors" and not name.startswith("exact_")
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import zipfile
 from pathlib import Path
 
@@ -143,10 +144,55 @@ def test_truncated_and_damaged_files_are_refused_and_nothing_else_is_raised(tmp_
 
 def test_a_zip_archive_that_was_cut_is_called_so(tmp_path: Path) -> None:
     path = zip_of(ARRAYS, tmp_path / "cut.pth")
-    path.write_bytes(path.read_bytes()[:300])
+    path.write_bytes(path.read_bytes()[:300])  # in the middle of data.pkl
     with pytest.raises(WeightsUnreadable) as refused:
         read_state_dict(path)
     assert refused.value.found == ("it begins as a zip archive, and its end is missing", "it has 300 bytes")
+
+
+@pytest.mark.parametrize("name", list(ARRAYS)[:-1])
+def test_of_a_cut_file_the_first_tensor_that_is_not_whole_is_named(name: str, tmp_path: Path) -> None:
+    entries, storages = written.entries_of(ARRAYS)
+    lengths = {str(index): array.size for index, array in enumerate(ARRAYS.values())}
+    archive = zip_of(ARRAYS, tmp_path / "new.pth")
+    chain = written.chained(written.state(entries), storages, lengths, tmp_path / "old.pth")
+    key = str(list(ARRAYS).index(name))
+    stored = storages[key]
+    following = str(int(key) + 1)
+    header = zipfile.ZipFile(archive).getinfo(f"archive/data/{following}").header_offset
+    begin = chain.read_bytes().index(struct.pack("<q", lengths[key]) + stored) + 8
+    for path, end in ((archive, header), (chain, begin + len(stored))):
+        content = path.read_bytes()
+        path.write_bytes(content[: end - 3])
+        with pytest.raises(WeightsUnreadable) as refused:
+            read_state_dict(path)
+        needs = f"{name} needs {len(stored)} bytes, and {len(stored) - 3} are there"
+        assert refused.value.found == (needs, f"it has {end - 3} bytes")
+        path.write_bytes(content[:end])
+        after = list(ARRAYS)[int(key) + 1]
+        with pytest.raises(WeightsUnreadable) as refused:
+            read_state_dict(path)
+        assert refused.value.found[0] == f"the numbers of {after} are not in the file"
+
+
+def test_a_file_that_was_cut_behind_the_tensors_is_refused(tmp_path: Path) -> None:
+    """The list of an archive, and the numbers of an optimizer."""
+    archive = zip_of(ARRAYS, tmp_path / "new.pth")
+    archive.write_bytes(archive.read_bytes().partition(b"PK\x01\x02")[0])
+    with pytest.raises(WeightsUnreadable) as refused:
+        read_state_dict(archive)
+    assert refused.value.found[0] == "it begins as a zip archive, and its end is missing"
+    both = {**ARRAYS, "moment": np.ones(4, np.float32)}
+    entries, storages = written.entries_of(both)
+    moment = entries.pop("moment")
+    parts = {"model": written.state(entries), "optimizer": written.state({"moment": moment})}
+    lengths = {str(index): array.size for index, array in enumerate(both.values())}
+    path = written.chained(written.state(parts), storages, lengths, tmp_path / "old.pth")
+    assert list(read_state_dict(path).shapes) == list(ARRAYS)
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(WeightsUnreadable) as refused:
+        read_state_dict(path)
+    assert refused.value.found[0] == "the file ends before its last tensor does"
 
 
 def test_a_state_dict_under_another_name_is_found_if_there_is_no_second(tmp_path: Path) -> None:

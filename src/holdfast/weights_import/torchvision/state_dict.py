@@ -16,12 +16,13 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.regular_file import UNREADABLE_ARCHIVE
+from holdfast.weights_import.torchvision.cut_archive import read_cut_archive
 from holdfast.weights_import.torchvision.pickle_program import (
     NotTensors,
     Storage,
@@ -33,6 +34,7 @@ from holdfast.weights_import.torchvision.pickle_program import (
 LARGEST_PICKLE = 64 << 20
 #: Where training scripts keep the state dict in what they save; another name will do if there is one state dict.
 INSIDE = ("model", "state_dict", "model_state_dict")
+_NO_END = "it begins as a zip archive, and its end is missing"
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _SAVE_ALONE = 'in torch: torch.save(model.state_dict(), "FILE.pth"), and give that file'
 
@@ -62,7 +64,9 @@ def read_state_dict(path: Path) -> StateDict:
         with path.open("rb") as file:
             zipped = zipfile.is_zipfile(file)
             file.seek(0)
-            content, begins, sizes = _of_zip(file) if zipped else _of_chain(file)
+            cut = not zipped and file.read(4) == b"PK\x03\x04"
+            file.seek(0)
+            found = (_of_zip if zipped else _of_cut_zip if cut else _of_chain)(file)
     except NotTensors as error:
         raise _holds_other(path, str(error)) from error
     except (zipfile.BadZipFile, *UNREADABLE_ARCHIVE) as error:
@@ -71,15 +75,26 @@ def read_state_dict(path: Path) -> StateDict:
         if error.errno != errno.EINVAL:
             raise
         raise _damaged(path, "a place before its beginning") from error
-    tensors = _tensors(content, path)
-    _check_places(tensors, sizes, path)
-    return StateDict(path, tensors, begins)
+    tensors = _tensors(found.content, path)
+    _check_places(tensors, found.sizes, path)
+    if found.missing:  # something else than these tensors
+        raise _damaged(path, found.missing)
+    return StateDict(path, tensors, found.begins)
 
 
 # -- the two formats ------------------------------------------------------------------------------
 
 
-def _of_zip(file: BinaryIO) -> tuple[Any, dict[str, int], dict[str, int]]:
+class _Stored(NamedTuple):
+    """What the pickle describes, and where each storage begins and how many of its bytes are there."""
+
+    content: Any
+    begins: dict[str, int]
+    sizes: dict[str, int]
+    missing: str = ""  # what of the file is, if it was cut
+
+
+def _of_zip(file: BinaryIO) -> _Stored:
     with zipfile.ZipFile(file) as archive:
         members = {info.filename: info for info in archive.infolist()}
         pickles = [name for name in members if name.rpartition("/")[2] == "data.pkl"]
@@ -104,7 +119,22 @@ def _of_zip(file: BinaryIO) -> tuple[Any, dict[str, int], dict[str, int]]:
                 begins[key], sizes[key] = _begin(file, info), info.file_size
                 if begins[key] + sizes[key] > end:
                     raise EOFError(f"the file ends before its member {name} does")
-        return content, begins, sizes
+        return _Stored(content, begins, sizes)
+
+
+def _of_cut_zip(file: BinaryIO) -> _Stored:
+    def bytes_of(content: Any) -> dict[str, int]:
+        storages = {one.storage for one in _every_place(content)}
+        return {one.key: max(one.length, 0) * _width(one) for one in storages}
+
+    try:
+        return _Stored(*read_cut_archive(file, bytes_of), _NO_END)
+    except NotTensors as error:
+        if str(error) != "no end":
+            raise
+        raise EOFError(_NO_END) from error
+    except (EOFError, ValueError) as error:  # not even the names are there
+        raise EOFError(_NO_END) from error
 
 
 def _begin(file: BinaryIO, info: zipfile.ZipInfo) -> int:
@@ -117,11 +147,8 @@ def _begin(file: BinaryIO, info: zipfile.ZipInfo) -> int:
     return int(info.header_offset + 30 + name + extra)
 
 
-def _of_chain(file: BinaryIO) -> tuple[Any, dict[str, int], dict[str, int]]:
-    start = file.read(2)
-    if start == b"PK":
-        raise EOFError("it begins as a zip archive, and its end is missing")
-    if start[:1] != b"\x80":
+def _of_chain(file: BinaryIO) -> _Stored:
+    if file.read(1) != b"\x80":
         raise ValueError("neither a zip archive nor a pickle")
     file.seek(0)
     if follow(file) != _LEGACY_MAGIC:
@@ -136,15 +163,18 @@ def _of_chain(file: BinaryIO) -> tuple[Any, dict[str, int], dict[str, int]]:
     end = os.fstat(file.fileno()).st_size
     begins, sizes = {}, {}
     for key in keys:
-        (length,) = struct.unpack("<q", file.read(8))
+        header = file.read(8)
+        if len(header) < 8:
+            break  # of the tensors that are not there the first is named
+        (length,) = struct.unpack("<q", header)
         size = length * widths.get(key, 0)
         if key not in widths or length < 0:
             raise NotTensors(f"a storage {key!r} that no tensor uses")
-        begins[key], sizes[key] = file.tell(), size
-        if begins[key] + size > end:
-            raise EOFError("the file ends before its last tensor does")
+        begins[key] = file.tell()
+        sizes[key] = min(size, max(end - begins[key], 0))
         file.seek(size, io.SEEK_CUR)
-    return content, begins, sizes
+    whole = len(begins) == len(set(keys)) and file.tell() <= end
+    return _Stored(content, begins, sizes, "" if whole else "the file ends before its last tensor does")
 
 
 def _every_place(content: Any) -> Iterator[TensorPlace]:
