@@ -121,3 +121,14 @@ def _sync(fd: int) -> None:
     except OSError as error:
         if error.errno not in _NO_FSYNC:
             raise
+
+
+@contextlib.contextmanager
+def naming_file(path: Path) -> Iterator[None]:
+    """A full disk does not say which: an error in here that names no file names this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise

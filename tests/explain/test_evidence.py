@@ -296,6 +296,19 @@ def test_beats_give_the_step_when_samples_are_missing(tmp_path: Path) -> None:
     assert run.verdict().step == 412
 
 
+def test_a_loss_that_a_heartbeat_repeats_is_not_the_loss_of_its_step(tmp_path: Path) -> None:
+    """In a loop whose losses are read now and then, a heartbeat has the newest one that was read."""
+    run = Run(tmp_path / "run")
+    writer = BeatWriter(run.path / "beats")
+    for step, loss in [(1, 0.9), (2, 0.5), (3, 0.5), (4, 0.5), (5, 0.5), (6, 0.4)]:
+        writer.write(Phase.STEP, step=step, loss=loss)
+    writer.close()
+    run.probe(ev.LossSeen(step=4, logs={"loss": 0.7}), ev.LossSeen(step=5, logs={"loss": 0.7}))
+    run.ended(0)
+    losses = [(step, loss) for step, loss, _ in gather(run.path, now=NOW).losses]
+    assert losses == [(1, 0.9), (2, 0.5), (4, 0.7), (5, 0.7), (6, 0.4)]
+
+
 # -- look-alikes ------------------------------------------------------------------------------------
 
 

@@ -205,6 +205,24 @@ def test_an_end_that_only_its_parent_was_told_is_not_called_a_failure(tmp_path: 
     assert "known to its parent only" in summary_of(verdict)
 
 
+def test_without_the_supervisor_nobody_knows_how_the_command_ended(tmp_path: Path) -> None:
+    """It may have done all of its work: only the relay was left, which sees that the output has ended."""
+    run = Run(tmp_path / "run")
+    run.supervisor(ev.SupervisorLost(output_bytes=16))
+    verdict = explain(run.path, now=NOW + 1e6)
+    assert verdict.outcome == Outcome.ENDED
+    assert title_of(verdict.findings[0]) == "the record stops without an end, and why is not known"
+
+
+def test_a_journal_without_one_record_says_nothing_of_the_end(tmp_path: Path) -> None:
+    for name, content in (("noise", bytes(range(256)) * 40), ("empty", b"")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "journal.jsonl").write_bytes(content)
+        verdict = explain(tmp_path / name)
+        assert verdict.outcome == Outcome.ENDED
+        assert title_of(verdict.findings[0]) == "the record stops without an end, and why is not known"
+
+
 def test_but_the_kernels_counter_says_how(tmp_path: Path) -> None:
     run = attached_to(tmp_path, ev.AttemptEnded(oom_kills_before=2, oom_kills_after=3))
     verdict = explain(run.path, now=NOW)

@@ -1,6 +1,6 @@
 # /// zoo
 # cause = "shared-memory-full"
-# tmpfs_mib = 4
+# shm_mib = 4
 # variants = ["MIB=12"]
 # near = ["MIB=1"]
 # ///

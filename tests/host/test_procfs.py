@@ -117,3 +117,14 @@ def test_a_process_that_has_ended_has_no_words() -> None:
     assert procfs.arguments(ended.pid) == []
     ended.wait()
     assert procfs.command_line(ended.pid) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("pass", 0), ("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -9)]
+)
+def test_how_a_process_ended_that_nobody_has_waited_for(code: str, status: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", code]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert procfs.exit_status(child.pid) == status
+    assert procfs.exit_status(child.pid) is None
+    assert procfs.exit_status(os.getpid()) is None

@@ -232,7 +232,7 @@ def test_runs_of_a_session_that_train_are_steps(probed: Callable[[str], Run]) ->
 def test_a_function_traced_at_every_call_is_told_with_the_reason(probed: Callable[[str], Run]) -> None:
     told = probed("loop_tensorflow.py")
     scaled = [event for event in told.all(TracesCounted) if event.function == "scaled"]
-    assert (scaled[-1].traces, scaled[-1].reason) == (8, "python-value")
+    assert (scaled[-1].traces, scaled[-1].reason) == (9, "python-value")
     assert scaled[-1].where == line("loop_tensorflow.py", "def scaled")
     steps = [event.traces for event in told.all(TracesCounted) if event.function == "train_step"]
     assert steps == [1]

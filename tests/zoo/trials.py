@@ -27,6 +27,7 @@ class World:
     read_mib_s: int | None = None  # reads of the disk are throttled to this
     swap_mib: int | None = None
     tmpfs_mib: int | None = None  # a file system of this size stands at ./small
+    shm_mib: int | None = None  # the same, below /dev/shm
     limits: dict[str, int] = field(default_factory=dict)  # as ulimit has them: {"v": 5000000, "n": 120}
     stdin: str = "null"  # null | open (a pipe that never says a word) | terminal
     send: dict[str, str] = field(

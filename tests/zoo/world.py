@@ -25,19 +25,26 @@ class CannotMake(Exception):
 def work_folder(trial: Trial, *, renamed: str = "") -> Iterator[tuple[Path, Path]]:
     """A folder of its own with a copy of the program in it; both are yielded."""
     folder = Path(tempfile.mkdtemp(prefix="zoo-"))
-    small = folder / "small"
+    small, shared = folder / "small", Path("/dev/shm") / folder.name
     try:
         program = folder / (renamed or trial.program.name.replace(".near", "_near"))
         shutil.copy(trial.program, program)
         for helper in FAULTY.glob("own_*.py"):
             shutil.copy(helper, folder)
-        if trial.world.tmpfs_mib:
+        size = trial.world.tmpfs_mib or trial.world.shm_mib
+        if trial.world.shm_mib:
+            shared.mkdir()
+            small.symlink_to(shared)
+        elif size:
             small.mkdir()
-            _do("mount", "-t", "tmpfs", "-o", f"size={trial.world.tmpfs_mib}m", "zoo", str(small))
+        if size:
+            _do("mount", "-t", "tmpfs", "-o", f"size={size}m", "zoo", str(small.resolve()))
         yield folder, program
     finally:
-        if os.path.ismount(small):
-            subprocess.run(["umount", "-l", str(small)], check=False)
+        if os.path.ismount(small.resolve()):
+            subprocess.run(["umount", "-l", str(small.resolve())], check=False)
+        with contextlib.suppress(FileNotFoundError):
+            shared.rmdir()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -7,6 +7,7 @@ has no events from inside, one whose supervisor was killed has no end.
 from __future__ import annotations
 
 import enum
+import math
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from holdfast.explain.readings.output import Output
 from holdfast.explain.readings.pipeline import PipelineNode, part_bytes, produced_bytes, sized_nodes
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.explain.readings.stacks import StackReading, read_stacks
+from holdfast.host.signals import SHELL_SIGNALS
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Beat, Phase
 from holdfast.journal.stack_files import Capture
@@ -32,13 +34,8 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=ev.Event)
 
-#: Exit codes by which a shell reports the signal that ended its own child.
-_SHELL_SIGNALS = {129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS",
-                  136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 142: "SIGALRM", 143: "SIGTERM", 152: "SIGXCPU",
-                  153: "SIGXFSZ"}  # fmt: skip
-
-_PHASES = {phase.label: phase for phase in Phase}
 _NOT_ERRORS = ("KeyboardInterrupt", "SystemExit")
+_PHASES = {phase.label: phase for phase in Phase}
 #: Writers of the journal that are not inside the process.
 _OUTSIDE = ("", "supervisor", "scheduler", "relay", "conductor")
 
@@ -148,7 +145,7 @@ class Evidence:
         by_kernel = (self.oom_kills or 0) > 0 or self.named_by_kernel
         if self.end_unknown and by_kernel and not self.oom_of_others:
             return "SIGKILL"  # by the kernel's own record
-        return self.end.signal or _SHELL_SIGNALS.get(self.end.exit_code or 0)
+        return self.end.signal or SHELL_SIGNALS.get(self.end.exit_code or 0)
 
     @property
     def by_shell(self) -> bool:
@@ -224,7 +221,8 @@ class Evidence:
     def stall(self) -> Recorded[ev.Stalled] | None:
         """The stall that it did not come out of."""
         stalled, resumed = self.last(ev.Stalled), self.last(ev.StallEnded)
-        if stalled is None or (resumed is not None and resumed.line > stalled.line):
+        ended = stalled is not None and resumed is not None and resumed.line > stalled.line
+        if stalled is None or (ended and resumed is not None and not self._after_our_signal(resumed)):
             return None
         moved = any(epoch.line > stalled.line for epoch in self.all(ev.EpochDone))
         return None if moved and self.stopped_by_us != "stall" else stalled
@@ -235,8 +233,8 @@ class Evidence:
         stall, kinds = self.stall, (ev.SignalSent, ev.SignalReceived, ev.AttemptEnded)
         if stall is None:
             return 0.0
-        signalled = [one.mono for kind in kinds for one in self.all(kind) if one.mono > stall.mono]
-        until = min(signalled, default=float("inf"))
+        signalled = (one.mono for kind in kinds for one in self.all(kind) if one.mono > stall.mono)
+        until = min(signalled, default=math.inf)
         seen = [sample.mono for _, sample in self.samples if stall.mono < sample.mono <= until]
         return stall.event.silent_for_s + max(0.0, max(seen, default=stall.mono) - stall.mono)
 
@@ -302,7 +300,14 @@ class Evidence:
         event = raised.event
         if event.caught is True or event.process != "main" or event.left == "thread":
             return False
+        if self._after_our_signal(raised):
+            return False
         return event.left == "script" or self._worked_until.get(raised.pid, 0) < raised.line
+
+    def _after_our_signal(self, seen: Recorded[Any]) -> bool:
+        """We had sent the signal that ended a stall: a launcher passes it on and raises, and processes move to end."""
+        sent = self.first(ev.SignalSent) if self.stopped_by_us == "stall" else None
+        return sent is not None and seen.mono >= sent.mono
 
     @cached_property
     def _worked_until(self) -> dict[int, int]:
@@ -429,14 +434,18 @@ class Evidence:
 
     @cached_property
     def losses(self) -> list[tuple[int, float, str]]:
-        """Step, loss and source, oldest first; NaN and infinity included."""
-        found = [
-            (one.event.step, number_of(one.event.logs.get("loss")), one.source)
-            for one in self.all(ev.LossSeen)
-        ]
-        found += [(beat.step, beat.loss, "beats") for beat in self.beats if beat.has_loss]
-        by_step = {step: (step, loss, source) for step, loss, source in found if loss is not None}
-        return [by_step[step] for step in sorted(by_step)]
+        """Step, loss and source, oldest first; NaN and infinity included.
+
+        Where losses are read now and then, a heartbeat repeats the last one that was read, which is not its step's.
+        """
+        by_step = {beat.step: (beat.step, beat.loss, "beats") for beat in self.beats if beat.has_loss}
+        seen = [(one, number_of(one.event.logs.get("loss"))) for one in self.all(ev.LossSeen)]
+        by_step |= {
+            one.event.step: (one.event.step, loss, one.source) for one, loss in seen if loss is not None
+        }
+        ordered = [by_step[step] for step in sorted(by_step)]
+        pairs = zip([None, *(loss for _, loss, _ in ordered)], ordered, strict=False)
+        return [one for before, one in pairs if one[2] != "beats" or one[1] != before]
 
     @cached_property
     def memory_limit(self) -> MemoryLimit | None:

@@ -77,6 +77,7 @@ class Remedy:
     kind: str  # "disk.make-room": the subject, then what to do
     values: Values = field(default_factory=dict)
     safety: Safety = "your-choice"
+    program: str = ""  # keras | torch | jax | recipe: whose code is shown; filled in from the evidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from holdfast.explain.gather import gather
 from holdfast.explain.outcome import outcome, summary
 from holdfast.explain.rank import rank
 from holdfast.explain.readings.end import KERNEL_LOG
+from holdfast.explain.remedies import for_program
 from holdfast.explain.rule import Group
 from holdfast.explain.unknown import unknown
 from holdfast.explain.warned import warned
@@ -56,7 +57,7 @@ def judge(evidence: Evidence) -> Verdict:
         for one in found
     ]
     found = _beside_a_break([_while_it_lives(one) if how == Outcome.RUNNING else one for one in found])
-    ranked = rank(found, how)
+    ranked = tuple(for_program(one, evidence) for one in rank(found, how))
     if not ranked and how not in (Outcome.FINISHED, Outcome.RUNNING):
         ranked = (unknown(evidence, how),)
     return Verdict(
@@ -164,7 +165,8 @@ def blames(verdict: Verdict) -> bool:
 
 
 def _known(evidence: Evidence, how: Outcome) -> list[Fact]:
-    unknown_end = evidence.ended is None and how in (Outcome.KILLED, Outcome.RUNNING) and not evidence.log
+    open_end = (Outcome.KILLED, Outcome.ENDED, Outcome.RUNNING)
+    unknown_end = evidence.ended is None and how in open_end and not evidence.log
     watches, probes = evidence.all(ev.WatchFailed), evidence.all(ev.ProbeFailed)
     return facts(
         [_attempt(one) for one in evidence.earlier],

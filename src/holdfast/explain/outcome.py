@@ -52,12 +52,19 @@ def _without_an_end(evidence: Evidence) -> Outcome:
             return Outcome.FAILED
         return Outcome.STOPPED_EARLY if fell_short(evidence) else Outcome.FINISHED
     if evidence.alive is False:
-        return Outcome.KILLED
+        return Outcome.ENDED if _end_unseen(evidence) else Outcome.KILLED
     if evidence.entries and evidence.now - last_sign(evidence) < _FRESH_S:
         return Outcome.RUNNING
     if not evidence.entries and evidence.output.traceback is not None and evidence.output.traceback.closes:
         return Outcome.FAILED
-    return Outcome.KILLED
+    return Outcome.ENDED if _end_unseen(evidence) else Outcome.KILLED
+
+
+def _end_unseen(evidence: Evidence) -> bool:
+    """Nothing was recorded, or the supervisor went before the command, which may have done all of its work. A probe
+    would have noted that it exits."""
+    unseen = not evidence.entries or evidence.last(ev.SupervisorLost) is not None
+    return unseen and not evidence.probed and not evidence.log
 
 
 def last_sign(evidence: Evidence) -> float:
@@ -127,7 +134,7 @@ def _ending(evidence: Evidence, how: Outcome) -> Fact:
         return Fact("summary.stalled", _stalled(evidence))
     if evidence.exit_signal is not None:
         return Fact("summary.signal", {"signal": evidence.exit_signal, "by_shell": evidence.by_shell})
-    if evidence.ended is None and how == Outcome.KILLED:
+    if evidence.ended is None and how in (Outcome.KILLED, Outcome.ENDED):
         return Fact("summary.no-end")
     if evidence.log:
         return Fact("summary.log", {"error": how == Outcome.FAILED})

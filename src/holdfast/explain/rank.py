@@ -21,15 +21,28 @@ def rank(findings: Sequence[Finding], outcome: Outcome) -> tuple[Finding, ...]:
     standing = _without_the_general(findings)
     ended_badly = outcome in (Outcome.FAILED, Outcome.KILLED, Outcome.STALLED)
     about_the_end = _about_the_end(findings)
+    depth = _depths(standing)
 
-    def order(pair: tuple[int, Finding]) -> tuple[int, int, int, int, int, int]:
+    def order(pair: tuple[int, Finding]) -> tuple[int, ...]:
         place, finding = pair
         blames = finding.strength >= Strength.SUPPORTED
         aside = ended_badly and finding.cause not in about_the_end
         quiet = finding.normal and not finding.ends  # no fault, and no end: said after what is one
-        return (not blames, quiet, aside, finding.cause in MECHANISMS, -finding.strength, place)
+        mechanism, deep = finding.cause in MECHANISMS, depth.get(finding.cause, 0)
+        return (not blames, quiet, aside, deep, mechanism, -finding.strength, place)
 
     return tuple(finding for _, finding in sorted(enumerate(standing), key=order))
+
+
+def _depths(standing: Sequence[Finding]) -> dict[str, int]:
+    """How many findings that blame led to a cause, one after the other. A circle ends after a round for each."""
+    leads = {one.cause: one.led_to for one in standing if one.strength >= Strength.SUPPORTED}
+    depth: dict[str, int] = {}
+    for _ in standing:
+        for cause, led_to in leads.items():
+            if led_to in leads and led_to != cause:
+                depth[led_to] = min(max(depth.get(led_to, 0), depth.get(cause, 0) + 1), len(leads))
+    return depth
 
 
 def _without_the_general(findings: Sequence[Finding]) -> list[Finding]:

@@ -21,10 +21,13 @@ def unknown(evidence: Evidence, how: Outcome) -> Finding:
             cause="unknown",
         )
     facts = [*end_seen(evidence), *silence(evidence), *_main_thread(evidence), *last_line(evidence)]
+    unseen = evidence.ended is None and how == Outcome.ENDED
     gone = evidence.beside and evidence.end_unknown
     return Finding(
         Strength.POSSIBLE,
-        Title("unknown.process-gone" if gone else "unknown", {"outcome": how}),
+        Title(
+            "unknown.no-end" if unseen else "unknown.process-gone" if gone else "unknown", {"outcome": how}
+        ),
         [*facts, *at_the_end(evidence)],
         [*_next(evidence), Remedy("unknown.send-the-folder")],
         against=[Fact(kind) for kind in _not_found(evidence)],

@@ -52,6 +52,7 @@ class ProcessStacks:
     error: str = ""  # why there are no Python frames
     threads: list[Thread] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)  # pipes whose reading end it has open: "pipe:[4711]"
+    writes: list[str] = field(default_factory=list)  # pipes and FIFOs that it has open to write
     makes_pipes: list[str] = field(default_factory=list)  # lines of the user's that start a program with PIPE
 
 

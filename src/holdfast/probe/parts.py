@@ -17,7 +17,9 @@ from .loop_data.eager_operations import EagerOperations
 from .loop_data.gpu_losses import GpuLosses
 from .loop_data.loop_model import LoopModel
 from .loop_data.loss_metrics import LossMetrics
+from .loop_data.loss_scaler import LossScaler
 from .loop_data.loss_terms import LossTerms
+from .loop_data.normalisation import Averages
 from .loop_data.step_arguments import StepArguments
 from .loop_data.torch_layers import TorchLayers
 from .loops.custom_loop import CustomLoop
@@ -58,6 +60,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.sessions = SessionSteps(context)
     context.gradients = UnappliedGradients(context)
     context.torch_gradients = TorchGradients(context)
+    context.loss_scaler = LossScaler(context)
     context.gpu_losses = GpuLosses(context)
     context.loss_calls = LossCalls(context)
     context.loss_metrics = LossMetrics(context)
@@ -66,6 +69,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.eager_operations = EagerOperations(context)
     context.torch_layers = TorchLayers(context)
     context.loop_model = LoopModel(context)
+    context.averages = Averages(context)
     context.data_end = DataEnd(context)
     context.hand_updates = HandUpdates(context)
     context.inputs = InputObserver(context)
@@ -181,10 +185,18 @@ def _jax() -> tuple[Hook, ...]:
 
 def _torch() -> tuple[Hook, ...]:
     from .fit import model_saving
+    from .inputs import incomplete_batches
+    from .loop_data import loss_scaler
     from .loops import torch_hooks
     from .state import skipped_loops
 
-    return (*torch_hooks.TORCH_HOOKS, *skipped_loops.TORCH_HOOKS, *model_saving.TORCH_HOOKS)
+    return (
+        *incomplete_batches.TORCH_HOOKS,
+        *torch_hooks.TORCH_HOOKS,
+        *loss_scaler.TORCH_HOOKS,
+        *skipped_loops.TORCH_HOOKS,
+        *model_saving.TORCH_HOOKS,
+    )
 
 
 _FRAMEWORKS = {

@@ -31,6 +31,7 @@ from holdfast.supervise.signal_policy import (
 
 _RELAY_EXIT_TIMEOUT_S = 3.0
 _MAX_LISTED = 16
+_BY_SHELL = 128  # a shell's exit code for a signal that ended its child
 _KILL_AFTER_S = 15.0  # after SIGTERM
 
 
@@ -242,6 +243,7 @@ class AttemptRunner:
             event = AttemptEnded(
                 exit_code=ended.exit_code, signal=ended.signal, stopped_by_us=self._stopped_by
             )
+        self._record_mapped(ended)
         self._recorder.append(event)
         self._child.close()
         stall = self.monitor.stalls.stall
@@ -251,6 +253,15 @@ class AttemptRunner:
             shell_code=int(ExitCode.STALLED) if stalled else ended.shell_code,
             stall=self._stall or (stall.description if stall is not None else ""),
         )
+
+    def _record_mapped(self, ended: ProcessExit) -> None:
+        if ended.signal != "SIGBUS" and ended.exit_code != _BY_SHELL + signal.SIGBUS:
+            return
+        try:
+            for seen in self.monitor.sampler.mapped.at_the_end():
+                self._recorder.append(seen)
+        except Exception as error:
+            self._recorder.report_failure("mapped files", error)
 
     def end_leftovers(self) -> bool:
         """Before another attempt, which must not run at the same time. False: a signal came, do not restart."""

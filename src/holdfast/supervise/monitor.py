@@ -15,6 +15,7 @@ from typing import Any
 from holdfast.host import cgroup, kernel_log, process_limits, procfs
 from holdfast.host.nvml import GpuReader
 from holdfast.host.procfs import Stat
+from holdfast.host.signals import signal_name
 from holdfast.journal.beats import Beat
 from holdfast.journal.events import ChildStateChanged, OomKillSeen, WorkerGone
 from holdfast.journal.folder import RunFolder
@@ -307,5 +308,13 @@ def _worker_gone_event(
         rss_bytes=worker.stat.rss_bytes,
         lived_s=round(now - worker.first_seen, 1),
         oom_kills_rose=oom_kills_rose,
-        last_state="Z" if zombie else worker.stat.state,
+        last_state=_ended_with(worker.stat.pid) if zombie else worker.stat.state,
     )
+
+
+def _ended_with(pid: int) -> str:
+    """ "exit code 1" or "SIGKILL"; "Z" where the kernel does not say."""
+    status = procfs.exit_status(pid)
+    if status is None:
+        return "Z"
+    return signal_name(-status) if status < 0 else f"exit code {status}"

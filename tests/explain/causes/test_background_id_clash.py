@@ -116,3 +116,97 @@ def test_a_map_of_boxes_and_ids(tmp_path: Path, by_id: dict[str, float], found: 
     run.probe(ev.DetectionAnswersSeen(fit=1, places=2000, most_frequent=0, found_by_id=by_id))
     detector(run, {**_CLASH, "highest_id": 2, "packed": True}, _LOGS)
     assert strengths(run, "background-id-clash") == found
+
+
+_ONE_ID: dict[str, Any] = {
+    **_CLASH, "ids": {"0": 21600}, "highest_id": 0, "with_box": {"0": 600}, "without_box": {"0": 21000},
+}  # fmt: skip
+_TWO = dense("linear", 2, "sparse_categorical_crossentropy", output="kind")
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "more", "found"),
+    [
+        (_ONE_ID, _TWO, (), [Strength.SUPPORTED]),
+        (_ONE_ID, dense("sigmoid", 1, output="kind"), (), [Strength.SUPPORTED]),
+        (_ONE_ID, dense("linear", 2, "masked", output="kind", own_loss=True), (), [Strength.POSSIBLE]),
+        (_ONE_ID, _TWO, (values("weight"),), [Strength.POSSIBLE]),  # places without a box may have no weight
+        (_ONE_ID, _TWO, (dense("sigmoid", 1, output="object"),), []),  # which says where an object is
+        ({**_ONE_ID, "with_box": {"0": 21600}, "without_box": {}}, _TWO, (), []),  # one class, a box each
+        ({**_ONE_ID, "ids": {"0": 21000, "1": 600}, "with_box": {"1": 600}}, _TWO, (), []),
+    ],
+)
+def test_the_only_id_is_that_of_the_background(
+    tmp_path: Path, target: dict[str, Any], kind: ev.OutputSeen, more: Any, found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    detector(run, target, _LOGS, kind=kind, more=more)
+    assert strengths(run, "background-id-clash") == found
+    if found:
+        assert title_of(run.first()) == (
+            "every place has class id 0, 600 boxes and 21,000 places without a box: nothing tells an object from "
+            "background"
+        )
+
+
+_OBJECTS = {**_CLASH, "padded": 0.02, "highest_id": 2}
+
+
+@pytest.mark.parametrize(
+    ("target", "units", "more", "found"),
+    [
+        (_OBJECTS, 3, (), [Strength.SUPPORTED]),
+        ({**_OBJECTS, "padded": 1.0}, 3, (), []),  # a list of boxes, that zeros make longer
+        ({**_OBJECTS, "padded": None}, 3, (), []),
+        (_OBJECTS, 80, (), []),
+        (_OBJECTS, 3, (dense("sigmoid", 1, output="object"),), []),
+        (_OBJECTS, 3, (values("weight"),), []),
+        ({**_APART, "padded": 0.02}, 4, (), []),
+    ],
+)
+def test_anchors_of_which_only_the_class_says_what_they_hold(
+    tmp_path: Path, target: dict[str, Any], units: int, more: Any, found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    kind = dense("linear", units, "own", output="kind", own_loss=True)
+    detector(run, target, _LOGS, kind=kind, more=more)
+    assert strengths(run, "background-id-clash") == found
+
+
+@pytest.mark.parametrize(("terms", "found"), [(2, [Strength.SUPPORTED]), (3, [])])
+def test_anchors_in_a_loop(tmp_path: Path, terms: int, found: list[Strength]) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="gradient_tape", where="train.py:30"))
+    kind = dense("linear", 3, "sparse_categorical_crossentropy", output="", by="call", fit=None, term="kinds")
+    box = dense("linear", 4, "mean_absolute_error", output="train.py:30#1", by="call", fit=None, term="boxes")
+    run.probe(kind, box, ev.DetectionTargetsSeen(step=1, **{**_OBJECTS, "boxes": "", "classes": ""}))
+    for step in range(1, 40):
+        logs = {"loss": 1 / step, **dict.fromkeys(["kinds", "boxes", "there"][:terms], 0.5 / step)}
+        run.probe(ev.LossSeen(step=step, logs=logs, step_loss=1 / step))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=40)
+    run.ended(0)
+    assert strengths(run, "background-id-clash") == found
+
+
+def test_one_id_in_a_loop_whose_loss_of_boxes_is_not_read(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="gradient_tape", where="train.py:30"))
+    run.probe(
+        dense(
+            "linear",
+            2,
+            "sparse_categorical_crossentropy",
+            output="",
+            by="call",
+            fit=None,
+            term="kinds",
+            from_logits=True,
+        )
+    )
+    run.probe(values("target", fit=None, shape=[64], min=0.0, max=0.0, whole_numbers=True, rows_differ=False))
+    run.probe(ev.DetectionTargetsSeen(step=1, **{**_ONE_ID, "boxes": "", "classes": ""}))
+    for step in range(1, 40):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1 / step, "kinds": 0.5 / step, "boxes": 0.5 / step}))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=40)
+    run.ended(0)
+    assert run.slugs() == ["background-id-clash"]

@@ -66,3 +66,83 @@ def test_behind_a_dense_layer_of_a_convolutional_network(tmp_path: Path, before:
     kinds = {"layer_kinds": {"Conv2D": 1, "Dense": 2, "BatchNormalization": 1}}
     trained(run, FLAT, model=kinds, batch_size=1)
     assert ("batch-norm-misused" in run.slugs()) is blamed
+
+
+def _averages(
+    left: float = 0.94, times: float = 30.0, step: int = 240, **more: object
+) -> ev.NormalisationSeen:
+    layer = {"name": "norm", "momentum": 0.9997, "left": left, "mean_off": 0.4, "times": times}
+    return ev.NormalisationSeen(**{"fit": 1, "step": step, "layers": [layer, layer], **more})
+
+
+def _in_a_fit(run: Run, seen: ev.NormalisationSeen, validated: float | None) -> None:
+    targets(run)
+    run.probe(ev.ModelSeen(parameters=500, trainable_parameters=500, **_KINDS))
+    run.fit(epochs=4, steps=60, iterations=0)
+    for number, loss in enumerate([0.5, 0.3, 0.1, 0.05]):
+        logs = {"loss": loss, **({"val_loss": validated} if validated is not None else {})}
+        run.probe(ev.EpochDone(fit=1, epoch=number, steps=60, logs=logs, duration_s=1.0))
+    run.probe(seen, ev.FitDone(fit=1, steps=240, epochs=4, epochs_done=4, steps_by_epoch=[60] * 4))
+    run.ended(0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "validated", "strength"),
+    [
+        (_averages(), 0.8, Strength.SUPPORTED),
+        (_averages(), None, Strength.POSSIBLE),  # nothing was predicted
+        (_averages(), 0.06, None),  # it validates well
+        (_averages(left=0.1), 0.8, None),  # the validation is bad for another reason
+        (_averages(times=1.5), 0.8, None),  # they happen to fit
+        (_averages(times=2.2), 9.9, Strength.SUPPORTED),  # it validates as badly as a constant answer
+        (_averages(times=2.2), 0.3, None),  # it only learned by heart
+        (_averages(times=2.2, left=0.7), 9.9, None),  # a third of each average is of the batches
+        (_averages(step=60), 0.8, None),  # a trial
+        (_averages(fit=None), 0.8, None),  # of a loop beside it
+    ],
+)
+def test_averages_that_are_still_what_they_began_with(
+    tmp_path: Path, seen: ev.NormalisationSeen, validated: float | None, strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    _in_a_fit(run, seen, validated)
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("batch-norm-misused") == strength
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "role", "strength"),
+    [
+        (True, "train", Strength.SUPPORTED),
+        (False, "train", Strength.POSSIBLE),
+        (None, "validation", Strength.SUPPORTED),
+        (None, "train", Strength.POSSIBLE),
+    ],
+)
+def test_averages_of_a_loop(tmp_path: Path, evaluated: bool | None, role: str, strength: Strength) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:12"), ev.DatasetSeen(role=role))
+    for step in range(1, 241):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1.0 / step}))
+    run.probe(_averages(fit=None, evaluated=evaluated))
+    run.ended(0)
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("batch-norm-misused") == strength
+
+
+def test_a_softened_loss_is_as_good_as_constant(tmp_path: Path) -> None:
+    """With smoothed labels a constant answer has a loss a little below that of the labels."""
+    run = Run(tmp_path / "run")
+    targets(run)
+    trained(run, FALLS, look([dense("dense")], loss=0.08, loss_inference=0.69), model=_KINDS)
+    assert run.blamed() == ["batch-norm-misused"]
+
+
+def test_a_model_that_is_saved_is_meant_to_predict(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="tf_function", where="train.py:12"))
+    for step in range(1, 241):
+        run.probe(ev.LossSeen(step=step, logs={"loss": 1.0 / step}))
+    run.probe(ev.SaveDone(path="m.keras"), _averages(fit=None))
+    run.ended(0)
+    assert run.blamed() == ["batch-norm-misused"]

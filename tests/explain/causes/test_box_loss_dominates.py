@@ -8,7 +8,8 @@ import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
-from tests.explain.detection_runs import ENTROPY_OF_KINDS, PIXELS, detector, logged, strengths
+from tests.explain.detection_runs import CORNERS, ENTROPY_OF_KINDS, PIXELS, detector, logged, strengths
+from tests.explain.learning_runs import dense
 from tests.explain.made import Run, code_of, facts, remedies, title_of
 
 _STUCK, _FALLING = [ENTROPY_OF_KINDS] * 4, [1.1, 0.6, 0.3, 0.2]
@@ -115,4 +116,24 @@ def test_the_gradients_of_the_heads_decide_where_the_box_part_has_fallen(
     heads = [{"name": "kernel", "units": 4, "norm": 0.53}, {"name": "kernel", "units": 3, "norm": norm}]
     run.probe(ev.LayersMeasured(step=15, reason="loop", gradients=heads))
     run.ended(0)
+    assert strengths(run, "box-loss-dominates") == found
+
+
+@pytest.mark.parametrize(
+    ("apart", "kind", "found"),
+    [
+        (0.956, [2.2, 2.6, 2.5, 2.4, 2.3, 2.3], [Strength.SUPPORTED]),
+        (0.956, [2.2, 1.6, 1.5, 1.4, 1.3, 1.2], []),  # it falls, if slowly
+        (0.998, [2.2, 2.6, 2.5, 2.4, 2.3, 2.3], []),  # every object is found
+    ],
+)
+def test_objects_that_the_first_steps_have_told_apart(
+    tmp_path: Path, apart: float, kind: list[float], found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    answers = ev.DetectionAnswersSeen(fit=1, step=600, places=4608, apart=apart)
+    own = dense("linear", 4, "own", output="kind", own_loss=True)
+    detector(
+        run, CORNERS, logged([700.0, 600.0, 500.0, 400.0, 300.0, 250.0], kind), kind=own, more=(answers,)
+    )
     assert strengths(run, "box-loss-dominates") == found

@@ -91,3 +91,63 @@ def test_what_is_said(tmp_path: Path) -> None:
     )
     assert facts(run.first())["boxes.columns"]["corners"] == 0.66
     assert remedies(run.first()) == ["boxes.one-format", "boxes.draw"]
+
+
+_MIRRORED: dict[str, Any] = {**PIXELS, "inverted": [0.0, 0.0], "outside": [0.5, 0.0], "columns": [
+    [-46.0, 38.0, -5.0, 20.0], [0.0, 38.0, 14.0, 10.0], [-30.0, 48.0, 6.0, 20.0], [9.0, 48.0, 28.0, 10.0]]}  # fmt: skip
+_EXCHANGED: dict[str, Any] = {
+    **CORNERS,
+    "inverted": [0.5, 0.0],
+    "outside": [0.0, 0.0],
+    "corners": 0.5,
+    "no_size": 0.0,
+}
+_FLAT_BOXES = [0.2, 0.2, 0.2, 0.2]
+_OFFSETS = [[-4.0, 4.0, 0.0, 1.0], [0.0, 4.0, 2.0, 1.0], [-4.0, 5.0, 0.0, 1.0], [0.0, 4.0, 2.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("target", "losses", "found"),
+    [
+        (_MIRRORED, _FLAT_BOXES, [Strength.SUPPORTED]),
+        ({**_MIRRORED, "columns": _OFFSETS}, _FLAT_BOXES, []),  # of anchors
+        ({**_MIRRORED, "outside": [0.01, 0.0]}, _FLAT_BOXES, []),
+        (_EXCHANGED, _FLAT_BOXES, [Strength.SUPPORTED]),
+        (_EXCHANGED, [0.2, 0.05, 0.02, 0.01], [Strength.POSSIBLE]),
+        ({**_EXCHANGED, "inverted": [0.5, 0.4]}, _FLAT_BOXES, []),  # a position and a size
+        (
+            {**_EXCHANGED, "boxes": "line", "classes": "", "ids": {}, "with_box": {}},
+            _FLAT_BOXES,
+            [],
+        ),  # its two ends
+    ],
+)
+def test_a_mirror_in_another_unit(
+    tmp_path: Path, target: dict[str, Any], losses: list[float], found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    detector(run, target, logged(losses, [0.9, 0.5, 0.3, 0.2]))
+    assert strengths(run, "boxes-wrong-format") == found
+
+
+_CELLS = {"objects": 400, "one_cell": 0.06, "beyond": 0.0, "highest": 0.99, "negative": 0.0, "follows": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ({"one_cell": 1.0, "beyond": 1.0, "highest": 250.0}, "boxes-wrong-format.one-cell"),
+        ({"negative": 0.4, "follows": -0.95}, "boxes-wrong-format.negative-size"),
+        ({"negative": 0.4}, ""),  # logarithms of sizes
+        ({"one_cell": 1.0}, ""),  # every object lies in the middle
+        ({"beyond": 1.0, "highest": 45.0}, ""),  # places in pixels, on purpose
+        ({}, ""),
+    ],
+)
+def test_cells_of_a_grid(tmp_path: Path, more: dict[str, float], kind: str) -> None:
+    run = Run(tmp_path / "run")
+    target = {"image": [48, 48], "packed": True, "box_rows": 400, "places": 400, "cells": {**_CELLS, **more}}
+    detector(run, target, logged(_FLAT_BOXES, [0.9, 0.5, 0.3, 0.2]))
+    found = [one for one in run.verdict().findings if one.cause == "boxes-wrong-format"]
+    assert [one.title.kind for one in found] == ([kind] if kind else [])
+    assert all(one.strength is Strength.SUPPORTED for one in found)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.broken_numbers import broke
+from tests.explain.learning_runs import dense, trained, values
 from tests.explain.made import Run, facts, remedies
 
 _SPEC = [[[None, 20], "float32"], [[None], "int64"]]
@@ -157,3 +159,52 @@ def test_indices_of_a_jitted_step(
     found = [one.strength for one in run.verdict().findings if one.cause == "class-id-out-of-range"]
     assert found == ([strength] if strength is not None else [])
     assert strength is None or run.first().cause == "class-id-out-of-range"
+
+
+@pytest.mark.parametrize(
+    ("beyond", "label", "found"),
+    [
+        (3, True, [Strength.SUPPORTED]),
+        (1, True, []),  # one mark for what is to be ignored
+        (3, False, []),  # a feature, whose rare values are a row of zeros on purpose
+    ],
+)
+def test_several_labels_that_jax_counts_as_nothing(
+    tmp_path: Path, beyond: int, label: bool, found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:20"))
+    seen = ev.IndexOutOfRange(step=1, low=0, high=9, size=5, how="one-hot", beyond=beyond, label=label)
+    run.probe(seen.changed(where="train.py:20"))
+    run.ended(0)
+    assert [one.strength for one in run.verdict().findings if one.cause == "class-id-out-of-range"] == found
+
+
+_CODES = {"10": 300, "20": 200, "95": 250, "100": 250}
+
+
+@pytest.mark.parametrize(
+    ("target", "backend", "more", "found"),
+    [
+        ({"classes": _CODES, "min": 10.0, "max": 100.0, "distinct": 4}, "jax", (), Strength.ESTABLISHED),
+        ({"classes": _CODES, "min": 10.0, "max": 100.0, "distinct": 4}, "torch", (), None),
+        ({"classes": _CODES, "min": 10.0, "max": 100.0, "distinct": 4}, "jax", (values("weight"),), None),
+        ({"classes": {"1": 500, "11": 500}, "min": 1.0, "max": 11.0, "distinct": 11}, "jax", (), Strength.SUPPORTED),
+        # a map of which no classes are listed: 30 different ids do not fit among 11
+        ({"shape": [8, 8], "min": 0.0, "max": 255.0, "distinct": 30}, "jax", (), Strength.SUPPORTED),
+        ({"shape": [8, 8], "min": 0.0, "max": 255.0, "distinct": 12}, "jax", (), None),  # 255: to be ignored
+        ({"classes": {"0": 500, "11": 500}, "min": 0.0, "max": 11.0, "distinct": 2}, "jax", (), None),
+        ({"classes": {"0": 500, "10": 500}, "min": 0.0, "max": 10.0, "distinct": 2}, "jax", (), None),
+    ],
+)  # fmt: skip
+def test_labels_of_any_data_that_a_compiled_loss_counts_as_nothing(
+    tmp_path: Path, target: dict[str, Any], backend: str, more: tuple[ev.Event, ...], found: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.FrameworkSeen(name="keras", backend=backend))
+    output = dense("softmax", 11, "sparse_categorical_crossentropy")
+    labels = {"whole_numbers": True, "shape": [], **target}
+    trained(run, output, labels, [0.1, 0.01, 0.001], more=more)
+    assert [one.strength for one in run.verdict().findings if one.cause == "class-id-out-of-range"] == (
+        [found] if found is not None else []
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.journal import events as ev
-from tests.explain.made import Run, facts, pipeline
+from tests.explain.made import Run, facts, pipeline, title_of
 
 
 def _empty(run: Run, *nodes: dict[str, object]) -> None:
@@ -57,3 +57,47 @@ def test_of_two_datasets_that_a_loop_goes_through(tmp_path: Path) -> None:
     run.ended(0)
     assert run.first().cause == "dataset-smaller-than-batch"
     assert run.first().title.values == {"records": 78, "batch": 128}
+
+
+def test_workers_that_have_less_than_a_batch_each(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.DatasetSeen(type="torch", workers=4, where="train.py:79"))
+    for epoch in range(2):
+        for worker in range(4):
+            run.probe(ev.IncompleteBatchDropped(rows=60 + worker, batch=64, worker=worker, workers=4))
+        run.probe(ev.EmptyPassSeen(passes=epoch + 1, where="train.py:79"))
+    run.ended(0)
+    first = run.first()
+    assert (first.cause, first.strength.word) == ("dataset-smaller-than-batch", "established")
+    assert title_of(first) == (
+        "each of the 4 loader processes makes batches of its own, and none has 64 records for one: incomplete batches "
+        "are dropped"
+    )
+    assert sorted(facts(first)["loader.dropped-rows"]["rows"]) == [60, 61, 62, 63]
+    assert "dataset-empty" not in run.slugs()
+
+
+def test_one_worker_that_has_less_than_a_batch(tmp_path: Path) -> None:
+    """The others had enough: steps were done."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.IncompleteBatchDropped(rows=60, batch=64, worker=3, workers=4))
+    run.samples(2, phase="step", step=12, rss_bytes=1 << 28)
+    run.ended(0)
+    assert "dataset-smaller-than-batch" not in run.slugs()
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "found"),
+    [
+        ("ValueError", "The PyDataset has length 0", True),
+        ("ZeroDivisionError", "float division by zero", True),
+        ("FileNotFoundError", "[Errno 2] No such file or directory: 'labels.csv'", False),
+    ],
+)
+def test_an_error_that_follows_from_it(tmp_path: Path, kind: str, message: str, found: bool) -> None:
+    run = Run(tmp_path / "run")
+    source = {"op": "source", "cardinality": 90}
+    batch = {"op": "batch", "batch_size": 128, "drop_remainder": True}
+    run.probe(pipeline(source, batch, cardinality=0))
+    run.raised(kind, message)
+    assert (run.first().cause == "dataset-smaller-than-batch") is found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,3 +145,36 @@ def test_an_error_without_words_in_a_save_is_judged_by_the_space_that_is_left(
     )
     trained.raised("RuntimeError", message)
     assert trained.slugs()[0] == cause
+
+
+_SPARSE = ev.MappedFileSeen(
+    path="/scratch/tiles.npy", mapped_bytes=84 * MIB, size_bytes=84 * MIB, stored_bytes=32 * MIB, free_bytes=0
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({}, "disk-full"),
+        ({"path": "/dev/shm/tiles"}, "shared-memory-full"),
+        ({"size_bytes": 10 * MIB, "stored_bytes": 10 * MIB}, "corrupt-record"),
+        ({"free_bytes": 1 << 33}, "native-crash"),
+    ],
+)
+def test_sigbus_in_a_mapped_file(tmp_path: Path, changes: dict[str, Any], cause: str) -> None:
+    """The file's own file system decides, and whether the file is as long as it was."""
+    run = Run(tmp_path / "run")
+    run.samples(2, rss_bytes=1 << 28, disks_free_bytes={"shm": 1 << 34})
+    run.supervisor(_SPARSE.changed(**changes))
+    run.ended(signal="SIGBUS")
+    assert (run.first().cause, run.first().strength.word) == (
+        cause, "supported" if cause == "native-crash" else "established"
+    )  # fmt: skip
+
+
+def test_what_is_said_of_a_mapped_file(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.supervisor(_SPARSE)
+    run.ended(signal="SIGBUS")
+    assert facts(run.first())["file.mapped"]["stored_bytes"] == 32 * MIB
+    assert remedies(run.first())[-1] == "file.reserve-first"

@@ -74,3 +74,37 @@ def test_dropout_behind_the_last_layer(tmp_path: Path, predicts: float, blamed: 
     assert ("dropout-too-strong" in run.blamed()) is blamed
     if blamed:
         assert run.first().title.kind == "dropout-too-strong.outputs"
+
+
+def _loop(run: Run, rates: list[float], losses: list[float]) -> None:
+    run.probe(
+        ev.LoopSeen(by="torch_optimizer", where="train.py:40"),
+        ev.ValuesSeen(role="target", rows=100, classes={"0": 50, "1": 50}, class_count=2, shape=[]),
+        ev.OutputSeen(by="call", loss="sparse_categorical_crossentropy", units=2),
+        ev.DropoutSeen(step=8, rates=rates, where="train.py:33"),
+    )
+    for step, loss in enumerate(losses, 1):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=len(losses))
+    run.ended(0)
+
+
+_CHANCE = [0.71 + 0.02 * (step % 3 - 1) for step in range(200)]
+
+
+@pytest.mark.parametrize(
+    ("rates", "losses", "strength"),
+    [
+        ([0.1, 0.9], _CHANCE, Strength.SUPPORTED),
+        ([0.1, 0.5], _CHANCE, None),
+        ([0.1, 0.9], [0.7 * 0.98**step for step in range(200)], None),  # it learns
+        ([0.9], _CHANCE[:60], None),
+    ],
+)
+def test_what_a_step_of_a_loop_drops(
+    tmp_path: Path, rates: list[float], losses: list[float], strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    _loop(run, rates, losses)
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("dropout-too-strong") == strength

@@ -142,3 +142,54 @@ def test_another_framework_on_the_gpu_is_enough(tmp_path: Path) -> None:
 
 def test_without_any_device_nothing_is_said(tmp_path: Path) -> None:
     assert finding_of(tmp_path, torch()[0]) is None
+
+
+def _torch_on_the_cpu(path: Path, *argv: str, ours_bytes: int, used_bytes: int = 60 << 30) -> Finding | None:
+    """CUDA was opened for its name; processes of others are listed."""
+    run = Run(path)
+    run.supervisor(ev.MachineRead(gpus=[H200]))
+    run.probe(ev.ProcessJoined(argv=["train.py", *argv], script="/home/u/train.py", role="main"))
+    run.probe(*torch(devices=["NVIDIA H200"], device_kinds=["cuda"], parameters_on=["cpu"]))
+    gpu = {"used_bytes": used_bytes, "total_bytes": 140 << 30, "ours_bytes": ours_bytes, "others": []}
+    if used_bytes > 1 << 30:
+        gpu["others"] = [{"pid": 77, "bytes": used_bytes}]
+    run.samples(5, rss_bytes=1 << 30, phase="step", step=lambda n: n + 1, gpus=[gpu])
+    run.ended(0)
+    return next((one for one in run.verdict().findings if one.cause == "gpu-not-used"), None)
+
+
+def test_a_gpu_that_was_asked_for_and_never_opened(tmp_path: Path) -> None:
+    found = _torch_on_the_cpu(tmp_path, "--gpu", "0", ours_bytes=0)
+    assert found is not None and found.strength is Strength.SUPPORTED
+    assert facts(found)["arguments.gpu-asked"] == {"argument": "--gpu 0"}
+    assert facts(found)["gpu.never-opened"] == {"looks": 5}
+
+
+def test_weights_in_host_memory_with_a_gpu_in_use_are_offloaded(tmp_path: Path) -> None:
+    assert _torch_on_the_cpu(tmp_path, "--gpu", "0", ours_bytes=2 << 30) is None
+
+
+def test_where_processes_cannot_be_told_apart_nothing_is_said(tmp_path: Path) -> None:
+    assert _torch_on_the_cpu(tmp_path, ours_bytes=0, used_bytes=600 << 20) is None
+
+
+@pytest.mark.parametrize(
+    "argv", [["--device", "cpu"], ["--device=cpu"], ["--no-cuda"], ["--accelerator", "cpu"]]
+)
+def test_a_cpu_that_the_arguments_ask_for_is_only_possible(tmp_path: Path, argv: list[str]) -> None:
+    found = _torch_on_the_cpu(tmp_path, *argv, ours_bytes=0)
+    assert found is not None and found.strength is Strength.POSSIBLE
+
+
+def test_a_cpu_that_an_imported_module_chose_for_the_whole_process(tmp_path: Path) -> None:
+    """Nobody who starts the script asked for it."""
+    seen = ev.FrameworkSeen(
+        name="jax", devices=["cpu:0 cpu"], device_kinds=["cpu"], environment={"JAX_PLATFORMS": "cpu"},
+        environment_set={"JAX_PLATFORMS": "spectra.py:5"},
+    )  # fmt: skip
+    found = finding_of(tmp_path, seen)
+    assert found is not None and (found.strength, found.against) == (Strength.SUPPORTED, [])
+    assert facts(found)["environment.cpu-set-inside"] == {
+        "variable": "JAX_PLATFORMS",
+        "where": "spectra.py:5",
+    }

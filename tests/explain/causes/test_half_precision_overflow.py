@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.broken_numbers import GROWING, broke, nan_run
@@ -47,3 +49,28 @@ def test_equal_units_make_no_loss_nan(tmp_path: Path) -> None:
     assert found["half-precision-overflow"] == Strength.SUPPORTED
     assert found["constant-initialisation"] == Strength.POSSIBLE
     assert run.first().cause == "half-precision-overflow"
+
+
+@pytest.mark.parametrize(
+    ("in_a_row", "half", "loss_finite", "strength"),
+    [
+        (119, True, False, Strength.SUPPORTED),
+        (119, True, True, Strength.POSSIBLE),  # the gradient of a finite loss
+        (6, True, False, None),  # the scale was too large at first
+        (119, False, False, None),  # float32
+    ],
+)
+def test_a_scaler_that_leaves_out_step_after_step(
+    tmp_path: Path, in_a_row: int, half: bool, loss_finite: bool, strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:80"))
+    run.probe(
+        ev.ScalerSeen(
+            steps=200, skipped=in_a_row, in_a_row=in_a_row, longest=in_a_row, scale=0.0, half=half,
+            loss_finite=loss_finite, where="train.py:95",
+        )
+    )  # fmt: skip
+    run.ended(0)
+    found = [one.strength for one in run.verdict().findings if one.cause == "half-precision-overflow"]
+    assert found == ([strength] if strength else [])

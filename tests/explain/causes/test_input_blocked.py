@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -241,3 +242,18 @@ def test_fit_that_frees_its_iterator_reads_nothing(tmp_path: Path) -> None:
     run.stalled("between", python_thread(4000, frees, user(16, "<module>", "model.fit(data)"), main=True))
     run.stopped()
     assert "input-blocked" not in [one.cause for one in run.verdict().findings]
+
+
+@pytest.mark.parametrize(("writes", "own"), [(["/data/frames.fifo"], True), (["/data/other.fifo"], False)])
+def test_a_fifo_that_its_reader_has_open_for_writing(tmp_path: Path, writes: list[str], own: bool) -> None:
+    """Its end never comes, whoever else has left."""
+    reads = user(28, "frames", "head = stream.read(4)")
+    fifo = {"wait": "anon_pipe_read", "syscall": "read fd=5 (/data/frames.fifo)"}
+    run = _stalled(tmp_path / "run", python_thread(4003, reads, *_FEEDS, **fifo))
+    for file in (run.path / "stacks").iterdir():
+        text = file.read_text().replace('"writes": []', f'"writes": {json.dumps(writes)}')
+        file.write_text(text)
+    first = run.first()
+    assert (first.cause, first.strength) == ("input-blocked", Strength.ESTABLISHED)
+    assert ("pipe.own-writer" in facts(first)) is own
+    assert remedies(first)[0] == ("pipe.close-own-end" if own else "read.with-timeout")

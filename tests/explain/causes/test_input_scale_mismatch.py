@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -180,3 +181,35 @@ def test_columns_of_different_scales(
     if found:
         assert remedies(run.first()) == ["inputs.standardise", "model.normalise-inputs"]
         assert facts(run.first())["inputs.column-scales"]["largest"] == 9000.0
+
+
+def _policy(run: Run, high: float, stuck: float, *, first: str = "tanh", step: int = 256) -> None:
+    """A loop whose loss says nothing: that of a policy."""
+    layers = [{"name": "tanh 1", "activation": "tanh", "units": 64, "stuck": stuck, "saturated": stuck}]
+    layers = layers if first == "tanh" else [{"name": "relu 1", "activation": "relu", "zero": 0.1}, *layers]
+    run.probe(
+        ev.LoopSeen(by="torch_optimizer", where="train.py:40"),
+        ev.ValuesSeen(role="input", rows=640, shape=[3], min=-2.0, max=high, columns=3),
+    )
+    for number in range(1, 300):
+        run.probe(ev.LossSeen(step=number, logs={"loss": 3.0 + number % 5 - number / 200}))
+    run.probe(ev.LayersMeasured(step=step, reason="loop", rows=40, activations=layers))
+    run.ended(0)
+
+
+@pytest.mark.parametrize(
+    ("high", "stuck", "more", "found"),
+    [
+        (101_325.0, 1.0, {}, True),
+        (101_325.0, 0.4, {}, False),  # a part of them tells rows apart
+        (12.0, 1.0, {}, False),  # saturated for another reason
+        (101_325.0, 1.0, {"first": "relu"}, False),  # what comes before it was not looked at
+        (101_325.0, 1.0, {"step": 8}, False),
+    ],
+)
+def test_inputs_that_put_the_first_activation_at_its_limits(
+    tmp_path: Path, high: float, stuck: float, more: dict[str, Any], found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    _policy(run, high, stuck, **more)
+    assert ("input-scale-mismatch" in run.blamed()) is found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.made import MIB, Run, facts, pipeline, remedies
@@ -131,3 +133,20 @@ def test_the_pipeline_at_each_look_counts_before_a_sum_that_lags(tmp_path: Path)
         run.probe(ev.PipelineSeen(role="train", step=step, waiting_share=0.84, step_s=0.025))
     run.ended(0)
     assert "input-starved" not in [one.cause for one in run.verdict().ruled_out]
+
+
+@pytest.mark.parametrize(("first_s", "found"), [(2.4, True), (0.1, False)])
+def test_the_first_batch_of_every_further_pass_is_waited_for_too(
+    tmp_path: Path, first_s: float, found: bool
+) -> None:
+    """Two passes of a loop of 7.5 s of waiting in the steps; the second had to wait for its first batch."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:41"))
+    run.probe(ev.PassDone(number=1, steps=20, duration_s=9.2, first_step_s=5.6))
+    run.probe(ev.PassDone(number=2, steps=20, duration_s=6.9, first_step_s=first_s))
+    run.samples(
+        11, rss_bytes=600 * MIB, phase="step", step=lambda n: 4 * n,
+        data_wait_s=lambda n: 0.75 * n, compute_s=lambda n: 0.06 * n,
+    )  # fmt: skip
+    run.ended(0)
+    assert ("input-starved" in run.slugs()) is found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,3 +169,96 @@ def test_of_images_in_a_loop_without_epochs(
     assert found == (
         {"labels-unrelated": strength} if strength is not None else {"loss-not-falling": Strength.SUPPORTED}
     )
+
+
+def _pairs(run: Run, losses: list[float], *, paired: bool = True, classes: int = 64) -> None:
+    """A contrastive loop: each row is to be found among the 64 of its batch."""
+    each = {str(one): 50 for one in range(20)}
+    run.probe(
+        ev.LoopSeen(by="torch_optimizer", where="train.py:40"),
+        ev.OutputSeen(
+            by="call", output="train.py:38", loss="sparse_categorical_crossentropy", units=64, part=True,
+            prediction_shape=[64, 64], target_shape=[64],
+        ),
+        ev.ValuesSeen(role="target", rows=3200, classes=each, class_count=classes, shape=[]),
+    )  # fmt: skip
+    if paired:
+        run.probe(ev.PairedLoadersSeen(rows=2048, shared_generator=True, where="train.py:37"))
+    for step, loss in enumerate(losses, 1):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=len(losses))
+    run.ended(0)
+
+
+_BY_CHANCE = [math.log(64) + 0.01 * (step % 3 - 1) for step in range(160)]
+
+
+@pytest.mark.parametrize(
+    ("losses", "more", "found"),
+    [
+        (_BY_CHANCE, {}, True),
+        (
+            [4.2 * 0.98**step for step in range(160)],
+            {},
+            False,
+        ),  # it learns: two sets that need not belong together
+        (_BY_CHANCE, {"paired": False}, False),
+        (_BY_CHANCE[:40], {}, False),  # too early to say
+        (_BY_CHANCE, {"classes": 30}, False),  # not the rows of the batch: its chance is not known
+    ],
+)
+def test_two_loaders_with_an_order_each(
+    tmp_path: Path, losses: list[float], more: dict[str, Any], found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    _pairs(run, losses, **more)
+    assert ("labels-unrelated" in run.blamed()) is found
+    if found:
+        assert run.first().title.kind == "labels-unrelated.pairs"
+
+
+@pytest.mark.parametrize(
+    ("losses", "validation", "agreement", "strength"),
+    [
+        ([0.0129, 0.0098, 0.0097, 0.0096, 0.0095, 0.0095], 0.0099, 0.04, Strength.SUPPORTED),
+        (
+            [0.0129, 0.0098, 0.0097, 0.0096, 0.0095, 0.0095],
+            0.0099,
+            0.6,
+            None,
+        ),  # a network that cannot read them
+        (
+            [0.0129, 0.0098, 0.0080, 0.0060, 0.0040, 0.0030],
+            0.0099,
+            0.04,
+            None,
+        ),  # learned, or learned by heart
+        (
+            [0.0129, 0.0098, 0.0097, 0.0096, 0.0095, 0.0095],
+            0.0200,
+            0.04,
+            None,
+        ),  # the validation became better
+        ([0.0129, 0.0098], 0.0099, 0.04, None),
+    ],
+)
+def test_keypoints_of_other_images(
+    tmp_path: Path, losses: list[float], validation: float, agreement: float, strength: Strength | None
+) -> None:
+    """The loss falls in the first epoch to that of the mean, and stays there."""
+    run = Run(tmp_path / "run")
+    inputs = {"columns": 2304, "shape": [48, 48, 1]}
+    seen = ev.DependenceSeen(fit=1, rows=1000, agreement=agreement, of="images", structure=0.8)
+    run.probe(values("input", **{**INPUTS, **inputs}), values("target", **{**NUMBERS, "shape": [4]}))
+    run.probe(dense("linear", 4, "huber", prediction_shape=[None, 4], target_shape=[None, 4]))
+    run.fit(epochs=len(losses), data=ev.DatasetSeen(type="array", cardinality=100, where="train.py:20"))
+    for number, loss in enumerate(losses):
+        logs = {"loss": loss, "val_loss": validation if number == 0 else 0.0097}
+        run.probe(ev.EpochDone(fit=1, epoch=number, steps=100, logs=logs, duration_s=10.0))
+    steps = [100] * len(losses)
+    done = {"epochs": len(steps), "epochs_done": len(steps), "steps_by_epoch": steps, "weights_changed": True}
+    run.probe(ev.FitDone(fit=1, steps=sum(steps), **done), seen)  # type: ignore[arg-type]
+    run.samples(3, rss_bytes=1 << 20, phase="between", step=sum(steps))
+    run.ended(0)
+    found = [one.strength for one in run.verdict().findings if one.cause == "labels-unrelated"]
+    assert found == ([strength] if strength is not None else [])

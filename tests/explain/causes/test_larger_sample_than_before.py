@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.made import MIB, Run, facts, growing, pipeline
@@ -63,3 +65,40 @@ def test_flat_memory_until_the_end_counts_only_where_shapes_vary(tmp_path: Path)
         run = Run(tmp_path / name)
         _killed(run, spec, last=655)
         assert _strengths(run) == strengths
+
+
+_OUT = (
+    "CUDA out of memory. Tried to allocate {asked} GiB. GPU 0 has a total capacity of 139.80 GiB of which 137.37 GiB "
+    "is free. Including non-PyTorch memory, this process has {own} MiB memory in use. Of the allocated memory "
+    "228.24 MiB is allocated by PyTorch."
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "own", "line", "strength"),
+    [
+        ("251.83", "1004.00", 87, Strength.SUPPORTED),
+        ("251.83", "1004.00", 120, None),  # an evaluation after the steps, in a line of its own
+        ("2.00", "1004.00", 87, None),  # a layer of an ordinary step
+        ("140.00", "90000.00", 87, None),
+    ],
+)
+def test_one_tensor_that_is_many_times_all_that_the_steps_took(
+    tmp_path: Path, asked: str, own: str, line: int, strength: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    loops = [{"where": "train.py:84", "kind": "range", "bound": "len(data)", "count": None}]
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:93"), ev.LoopPlanned(loops=loops))
+    run.samples(4, rss_bytes=900 * MIB, phase="between", step=lambda n: 10 * n + 5)
+    run.probe(
+        ev.ExceptionRaised(
+            type="OutOfMemoryError", message=_OUT.format(asked=asked, own=own), left="script",
+            user_line="train.py:47", frames=[f"train.py:{line} main", "train.py:47 forward"], process="main",
+        )
+    )  # fmt: skip
+    run.ended(1)
+    found = [one for one in run.verdict().findings if one.cause == "larger-sample-than-before"]
+    assert [one.strength for one in found] == ([strength] if strength else [])
+    if found:
+        assert run.first() == found[0]
+        assert facts(found[0])["memory.request-beyond-all"]["steps"] == 35

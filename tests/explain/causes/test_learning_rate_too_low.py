@@ -70,3 +70,22 @@ def test_without_a_rate_the_steps_decide(tmp_path: Path, step: float, blamed: bo
     seen = (moves(kernel("dense", step), since="step", step=4), moves(kernel("dense", 240 * step)))
     trained(run, FLAT, *seen, model={"learning_rate": None, "optimizer": ""})
     assert ("learning-rate-too-low" in run.slugs()) is blamed
+
+
+@pytest.mark.parametrize(
+    ("norms", "unscaled", "losses", "blamed"),
+    [
+        ([1.0, 1.0, 0.9999], False, FLAT, True),
+        ([1.0, 1.0, 0.9999], True, FLAT, False),  # as it should be done
+        ([2.1e4, 1.3e5, 8.8e4], False, FLAT, False),  # not clipped
+        ([1.0, 1.0, 0.9999], False, FALLS, False),  # an optimizer that does not mind
+    ],
+)
+def test_gradients_that_are_clipped_before_they_are_unscaled(
+    tmp_path: Path, norms: list[float], unscaled: bool, losses: list[float], blamed: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    targets(run)
+    scaler = ev.ScalerSeen(steps=240, scale=65536.0, unscaled=unscaled, norms=norms, where="train.py:61")
+    trained(run, losses, scaler, model={"learning_rate": 0.05, "optimizer": "SGD"})
+    assert ("learning-rate-too-low" in run.blamed()) is blamed

@@ -123,14 +123,14 @@ def test_losses_that_merely_scatter_blame_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reached", "fact", "remedy"),
+    ("reached", "cause", "fact", "remedy"),
     [
-        (False, "optimizer.of-other-weights", "optimizer.give-its-parameters"),
-        (True, "optimizer.gradients-cleared-before", "gradients.clear-before-backward"),
+        (False, "nothing-trainable", "optimizer.of-other-weights", "optimizer.give-its-parameters"),
+        (True, "loss-not-falling", "optimizer.gradients-cleared-before", "gradients.clear-before-backward"),
     ],
 )
 def test_an_optimizer_whose_parameters_have_no_gradient(
-    tmp_path: Path, reached: bool, fact: str, remedy: str
+    tmp_path: Path, reached: bool, cause: str, fact: str, remedy: str
 ) -> None:
     run = Run(tmp_path / "run")
     run.probe(
@@ -146,7 +146,7 @@ def test_an_optimizer_whose_parameters_have_no_gradient(
     )
     run.ended(0)
     first = run.first()
-    assert (first.cause, first.strength) == ("loss-not-falling", Strength.ESTABLISHED)
+    assert (first.cause, first.strength) == (cause, Strength.ESTABLISHED)
     assert facts(first)["optimizer.steps-without-gradient"]["steps"] == 320
     assert facts(first)[fact]["taken_where"] == "train.py:29"
     assert remedies(first) == [remedy]

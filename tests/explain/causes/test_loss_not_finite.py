@@ -84,3 +84,46 @@ def test_the_remedy_names_the_backend_s_own_check(tmp_path: Path, backend: str) 
     example(run)
     assert remedies(run.first())[0] == "nan.find-operation"
     assert run.first().remedies[0].values == {"backend": backend}
+
+
+def _with_a_gap(run: Run, *, after: list[float], event: ev.NonFiniteSeen | None = None) -> None:
+    """A loop whose loss is not finite at step 33, once."""
+    run.probe(ev.LoopSeen(by="jax", where="train.py:12"))
+    before = [1.0 - 0.01 * step for step in range(32)]
+    for step, loss in enumerate(before, 1):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}))
+    run.probe(event or broke(weights_finite_before=None))
+    for step, loss in enumerate(after, 34):
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}))
+    run.ended(0)
+
+
+def test_a_batch_that_is_left_out_is_no_fault(tmp_path: Path) -> None:
+    """Its update was skipped, and the loss continues to fall."""
+    run = Run(tmp_path / "run")
+    _with_a_gap(run, after=[0.6 - 0.005 * step for step in range(40)])
+    assert run.slugs() == []
+
+
+def test_a_batch_of_nan_that_is_left_out_is_no_fault(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _with_a_gap(run, after=[0.6 - 0.005 * step for step in range(40)], event=broke(input_finite=False))
+    assert run.slugs() == []
+
+
+@pytest.mark.parametrize(
+    ("after", "more"),
+    [
+        ([float("nan")] * 40, {}),
+        ([0.5] * 5, {}),  # too few to tell
+        ([0.9] * 40, {}),  # no better than before: what the weights are is not known
+        ([0.5] * 40, {"weights_finite": False}),
+        ([0.5] * 30 + [float("inf")] * 10, {}),
+    ],
+)
+def test_a_loss_that_does_not_come_back_is_blamed(
+    tmp_path: Path, after: list[float], more: dict[str, object]
+) -> None:
+    run = Run(tmp_path / "run")
+    _with_a_gap(run, after=after, event=broke(weights_finite_before=None, **more))
+    assert run.blamed() == ["loss-not-finite"]

@@ -58,3 +58,27 @@ def test_another_file_that_is_missing(tmp_path: Path) -> None:
     _best_only(run, "/home/me/data/fold-02.csv")
     assert run.first().cause == "path-missing"
     assert "checkpoint.never-written" not in facts(run.first())
+
+
+def _own_saver(run: Run, loaded: str, **settings: str) -> None:
+    own = {"class": "KeepBest", "module": "__main__", "settings": {"monitor": "val_acc", **settings}}
+    run.fit(epochs=2, callbacks=[own])
+    run.epochs([100, 100])
+    message = f"[Errno 2] No such file or directory: '{loaded}'"
+    run.raised("FileNotFoundError", message, paths=[loaded], errno=2)
+
+
+def test_a_callback_of_the_users_own_that_was_to_write_the_file(tmp_path: Path) -> None:
+    """It looks for its metric in the logs, finds none, and says nothing."""
+    for number, settings in enumerate(({}, {"filepath": "out/best.weights.h5"})):
+        run = Run(tmp_path / f"run-{number}")
+        _own_saver(run, "out/best.weights.h5", **settings)
+        assert run.slugs()[:2] == ["monitor-missing", "path-missing"]
+        assert run.first().title.values["callback"] == "KeepBest"
+
+
+def test_a_file_that_another_program_was_to_write(tmp_path: Path) -> None:
+    for number, loaded in enumerate(("data/labels.csv", "teacher.h5")):
+        run = Run(tmp_path / f"run-{number}")
+        _own_saver(run, loaded, filepath="out/best.weights.h5")
+        assert run.slugs() == ["path-missing"]

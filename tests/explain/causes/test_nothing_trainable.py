@@ -121,9 +121,21 @@ def test_an_optimizer_of_torch_whose_parameters_are_all_frozen(tmp_path: Path) -
     run.ended(0)
     assert (run.slugs(), run.first().strength) == (["nothing-trainable"], Strength.ESTABLISHED)
     other = Run(tmp_path / "other")
-    other.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:45"), without.changed(frozen=None))
+    cleared = without.changed(frozen=None, reached=True)  # its gradients were there, and were cleared
+    other.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:45"), cleared)
     other.ended(0)
     assert other.slugs() == ["loss-not-falling"]
+
+
+def test_an_optimizer_that_was_given_nothing_of_what_is_trained(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    of_old_head = ev.StepsWithoutGradients(
+        steps=160, where="train.py:48", taken_where="train.py:46", optimizer_where="train.py:36"
+    )
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:48"), of_old_head)
+    run.ended(0)
+    assert (run.slugs(), run.first().strength) == (["nothing-trainable"], Strength.ESTABLISHED)
+    assert run.first().title.kind == "nothing-trainable.of-other-weights"
 
 
 @pytest.mark.parametrize(

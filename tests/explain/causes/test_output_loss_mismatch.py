@@ -122,3 +122,52 @@ def test_the_sigmoid_of_a_last_convolution_is_its_own(tmp_path: Path) -> None:
     output = dense("sigmoid", 1, "binary_crossentropy")
     trained(run, output, images, [0.693] * 4, more=(ev.LayersSeen(layers=rows, layers_in_all=1),))
     assert "output-loss-mismatch" not in run.slugs()
+
+
+_ASSERT = (
+    "/pytorch/aten/src/ATen/native/cuda/Loss.cu:90: operator(): block: [0,0,0], thread: [127,0,0] Assertion "
+    "`input_val >= zero && input_val <= one` failed.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("activation", "printed", "message", "found"),
+    [
+        ("linear", _ASSERT, "CUDA error: device-side assert triggered", True),
+        ("linear", "", "all elements of input should be between 0 and 1", True),
+        ("sigmoid", _ASSERT, "CUDA error: device-side assert triggered", False),  # NaN, which fails it too
+        ("linear", "", "CUDA error: device-side assert triggered", False),  # some other kernel's
+    ],
+)
+def test_torch_refuses_values_that_are_no_probabilities(
+    tmp_path: Path, activation: str, printed: str, message: str, found: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(
+        ev.OutputSeen(by="call", layer="Addmm", units=6, activation=activation, loss="binary_crossentropy",
+                      from_logits=False, where="train.py:54", loss_where="train.py:54"),
+        ev.ExceptionRaised(type="AcceleratorError", message=message, left="script", process="main",
+                           user_line="train.py:56", user_code="loss.backward()", frames=["train.py:56 train_epoch"]),
+    )  # fmt: skip
+    run.output(printed + f"Traceback (most recent call last):\nAcceleratorError: {message}\n")
+    run.ended(1)
+    first = run.first()
+    assert (first.cause == "output-loss-mismatch" and first.strength is Strength.ESTABLISHED) is found
+
+
+@pytest.mark.parametrize(("step", "strength"), [(0, Strength.SUPPORTED), (40, Strength.POSSIBLE)])
+def test_torch_refuses_raw_scores_before_there_is_a_loss(
+    tmp_path: Path, step: int, strength: Strength
+) -> None:
+    run = Run(tmp_path / "run")
+    message = "all elements of input should be between 0 and 1"
+    run.samples(2, phase="between", step=step)
+    run.probe(
+        ev.ExceptionRaised(
+            type="RuntimeError", message=message, left="script", process="main", user_line="train.py:25",
+            user_code="loss = F.binary_cross_entropy(net(x), y)", frames=["train.py:25 <module>"],
+        )
+    )  # fmt: skip
+    run.ended(1)
+    found = [one.strength for one in run.verdict().findings if one.cause == "output-loss-mismatch"]
+    assert found == [strength]

@@ -158,3 +158,42 @@ def test_other_words_are_no_missing_path(tmp_path: Path, message: str) -> None:
     run.probe(ev.ExceptionRaised(type="ValueError", message=message, left="script", user_line="data.py:82"))
     run.ended(1)
     assert run.first().cause == "script-error"
+
+
+def test_a_file_that_was_never_best(tmp_path: Path) -> None:
+    """Its metric was NaN in every epoch: that, and no path, is what went wrong."""
+    run = Run(tmp_path / "run")
+    settings = {"monitor": "val_loss", "save_best_only": True, "filepath": "best.keras"}
+    run.fit(epochs=2, callbacks=[{"class": "ModelCheckpoint", "settings": settings}])
+    run.probe(ev.NonFiniteSeen(what="loss", value="nan", step=7))
+    for epoch in range(2):
+        run.probe(ev.EpochDone(epoch=epoch, steps=100, logs={"loss": "nan", "val_loss": "nan"}))
+    run.probe(ev.FitDone(steps=200, epochs=2, epochs_done=2, steps_by_epoch=[100, 100]))
+    message = "[Errno 2] No such file or directory: 'best.keras'"
+    run.raised("FileNotFoundError", message, paths=["best.keras"], errno=2)
+    assert run.slugs()[:2] == ["loss-not-finite", "path-missing"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "cause"),
+    [
+        (ev.SaveFailed(path="out/best.pt", error="OSError: No space left on device", errno=28), "disk-full"),
+        (
+            ev.SaveFailed(path="out/best.pt", error="PermissionError: out/best.pt", errno=13),
+            "permission-denied",
+        ),
+        (
+            ev.SaveFailed(path="out/other.pt", error="OSError: No space left on device", errno=28),
+            "path-missing",
+        ),
+    ],
+)
+def test_a_file_whose_save_had_failed(tmp_path: Path, failed: ev.SaveFailed, cause: str) -> None:
+    """The script caught that, and misses the file later."""
+    run = Run(tmp_path / "run")
+    run.fit()
+    run.probe(failed)
+    message = "[Errno 2] No such file or directory: 'out/best.pt'"
+    run.raised("FileNotFoundError", message, paths=["out/best.pt"], errno=2)
+    assert run.first().cause == cause
+    assert "path-missing" in run.slugs()

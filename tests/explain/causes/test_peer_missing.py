@@ -136,3 +136,23 @@ def test_processes_of_a_spawn_that_do_not_do_the_same_number_of_steps(tmp_path: 
         assert (first.cause, first.strength) == ("peer-missing", Strength.SUPPORTED)
         assert facts(first)["group.elsewhere"] == {"pid": 4101, "where": "/home/me/train.py:44 in run"}
         assert facts(first)["thread.stalled"]["inside"].endswith("distributed_c10d.py:3252 in all_reduce")
+
+
+def test_two_collectives_that_are_not_the_same(tmp_path: Path) -> None:
+    """Both wait: one of them for a barrier that only it has called."""
+    torch = "/venv/lib/python3.11/site-packages/torch/"
+    joins = Frame(torch + "multiprocessing/spawn.py", 140, "ProcessContext.join")
+    distributed = torch + "distributed/distributed_c10d.py"
+    children = [
+        ProcessStacks(
+            pid=pid, parent=4000, name="python", state="S",
+            threads=[python_thread(pid, Frame(distributed, line, name), user(own, "run"), main=True), native(pid + 50)],
+        )
+        for pid, line, name, own in ((4100, 5356, "barrier", 31), (4101, 3252, "all_reduce", 36))
+    ]  # fmt: skip
+    run = Run(tmp_path)
+    main = python_thread(4000, joins, user(54, "<module>", "mp.spawn(run, nprocs=2)"), main=True)
+    run.stalled("build", main, others=tuple(children))
+    run.stopped()
+    assert (run.first().cause, run.first().title.kind) == ("peer-missing", "peer-missing.elsewhere")
+    assert facts(run.first())["group.elsewhere"]["pid"] == 4101

@@ -97,3 +97,24 @@ def test_compilations_while_a_model_is_built_and_at_the_start_of_a_fit_do_not_co
     run.samples(3, rss_bytes=600 * MIB, phase="step", step=4)
     run.ended(0)
     assert ("recompiling" in run.slugs()) is found
+
+
+@pytest.mark.parametrize(
+    ("again", "seconds", "steps", "strength"),
+    [
+        (13, 240.0, 14, Strength.SUPPORTED),
+        (5, 90.0, 6, Strength.POSSIBLE),
+        (5, 2.0, 6, None),  # the first steps of anything
+        (5, 90.0, 40, None),  # lengths in a few buckets
+    ],
+)
+def test_a_few_steps_that_each_took_minutes(
+    run: Run, again: int, seconds: float, steps: int, strength: Strength | None
+) -> None:
+    run.probe(ev.FrameworkSeen(name="jax"), ev.LoopSeen(by="jax", where="train.py:20"))
+    counted = {"traces": again + 1, "expected": 1, "seconds": seconds, "signatures": ["compiled in 20 s"]}
+    run.probe(ev.TracesCounted(function="jit(train_step)", where="train.py:20", **counted))  # type: ignore[arg-type]
+    run.samples(3, rss_bytes=600 * MIB, phase="between", step=steps)
+    run.ended(0)
+    found = [one.strength for one in run.verdict().findings if one.cause == "recompiling"]
+    assert found == ([strength] if strength else [])

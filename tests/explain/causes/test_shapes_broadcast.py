@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
 from tests.explain.learning_runs import NUMBERS, dense, trained
 from tests.explain.made import Run, facts, remedies, title_of
 
@@ -96,3 +97,105 @@ def test_a_loss_that_is_a_part_of_another_is_not_judged_by_its_fall(tmp_path: Pa
     trained(run, output, {**NUMBERS, "median_deviation": 0.8}, [1.2, 0.6, 0.5])
     seen = [one.strength for one in run.verdict().findings if one.cause == "shapes-broadcast"]
     assert seen == [Strength.POSSIBLE]
+
+
+def _refused(run: Run, code: str, message: str, kind: str = "MemoryError", **shapes: list[int]) -> None:
+    arrays = [{"name": name, "shape": shape, "dtype": "float32"} for name, shape in shapes.items()]
+    run.probe(ev.AtHandSeen(arrays=arrays))
+    run.raised(kind, message, user_code=code)
+
+
+_NUMPY = "Unable to allocate 215. GiB for an array with shape (240000, 240000) and data type float32"
+_TORCH = (
+    "DefaultCPUAllocator: can't allocate memory: you tried to allocate 230400000000 bytes. "
+    "Error code 12 (Cannot allocate memory)"
+)
+_CUDA = "CUDA out of memory. Tried to allocate 214.58 GiB. GPU 0 has a total capacity of 139 GiB"
+_MANY, _COLUMN = [240_000], [240_000, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "second"),
+    [
+        ("MemoryError", _NUMPY, "memory-refused"),
+        ("RuntimeError", _TORCH, "memory-refused"),
+        (
+            "ResourceExhaustedError",
+            "OOM when allocating tensor with shape[240000,240000] and type float",
+            "memory-refused",
+        ),
+        ("OutOfMemoryError", _CUDA, "device-memory-exhausted"),
+    ],
+)
+def test_every_pair_is_more_than_there_is_memory(
+    tmp_path: Path, kind: str, message: str, second: str
+) -> None:
+    run = Run(tmp_path / "run")
+    _refused(run, "resid = y - p", message, kind, y=_MANY, p=_COLUMN, x=[240_000, 9])
+    first, other = run.verdict().findings
+    assert (first.cause, first.strength, other.cause) == ("shapes-broadcast", Strength.ESTABLISHED, second)
+    assert facts(first)["arrays.stretched"]["column_shape"] == _COLUMN
+    assert title_of(first) == (
+        "an array of shape (240000, 1) is stretched over one of shape (240000,): the 240,000 times 240,000 pairs do "
+        "not fit into memory"
+    )
+
+
+def test_an_operand_without_a_name(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _refused(run, "resid = table.y - p", _NUMPY, rows=_MANY, p=_COLUMN)
+    assert (run.first().cause, run.first().strength) == ("shapes-broadcast", Strength.SUPPORTED)
+
+
+@pytest.mark.parametrize(
+    ("code", "shapes"),
+    [
+        ("d = y[:, None] - p[:, 0]", {"y": _MANY, "p": _COLUMN}),  # every pair on purpose
+        ("d = cdist(p, p)", {"p": _COLUMN, "y": _MANY}),
+        ("k = p @ p.T", {"p": _COLUMN, "y": _MANY}),
+        ("big = numpy.zeros((len(y), len(y)), 'float32')", {"y": _MANY}),
+        ("d = grid - y", {"grid": [10, 1], "y": [10]}),  # too small to be what was refused
+    ],
+)
+def test_a_request_that_no_stretching_explains(
+    tmp_path: Path, code: str, shapes: dict[str, list[int]]
+) -> None:
+    run = Run(tmp_path / "run")
+    _refused(run, code, _NUMPY, **shapes)
+    assert run.slugs() == ["memory-refused"]
+
+
+def test_jax_fails_where_the_result_is_used(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    message = "INTERNAL: Error dispatching computation: Out of memory allocating 230400000000 bytes."
+    squares = [240_000, 240_000]
+    _refused(run, "print(float(d.mean()))", message, "JaxRuntimeError", d=squares, p=_COLUMN, y=_MANY)
+    assert (run.first().cause, run.first().strength) == ("shapes-broadcast", Strength.SUPPORTED)
+    assert run.slugs()[1:] == ["memory-refused"]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "wanted", "losses", "found"),
+    [
+        (_N1, _N, [0.97, 0.962, 0.962, 0.962], Strength.SUPPORTED),
+        (_N1, _N, [1.2, 0.6, 0.1, 0.05], Strength.POSSIBLE),
+        (_N1, _N1, [0.97, 0.962, 0.962, 0.962], None),
+        ([100, 4], [4], [0.97, 0.962, 0.962, 0.962], None),  # one number for all rows
+        ([100], [], [0.97, 0.962, 0.962, 0.962], None),  # a focal loss: one minus what is predicted, squared
+    ],
+)
+def test_a_loss_that_computes_a_difference_twice(
+    tmp_path: Path, predicted: Any, wanted: Any, losses: list[float], found: Strength | None
+) -> None:
+    """A log-cosh that weighs what is too low: both its branches have the size of the difference."""
+    run = Run(tmp_path / "run")
+    about: dict[str, Any] = {
+        "prediction_shape": predicted,
+        "target_shape": wanted,
+        "by": "step",
+        "part": True,
+    }
+    first, second = (dense("linear", 1, _MAE, **about, output=name) for name in ("", "#1"))
+    trained(run, first, NUMBERS, losses, more=(second,))
+    seen = [one.strength for one in run.verdict().findings if one.cause == "shapes-broadcast"]
+    assert seen == ([found] if found is not None else [])

@@ -36,7 +36,7 @@ def test_the_least_free_space_is_given(run: Run) -> None:
 
 
 def test_where_shared_memory_was_never_low_it_may_be_another_file(run: Run) -> None:
-    _bus_error(run, free_bytes=GIB)
+    _bus_error(run, free_bytes=GIB // 2)
     first = run.first()
     assert (first.title.kind, first.strength) == ("shared-memory-full.page-missing", Strength.SUPPORTED)
     assert [fact.kind for fact in first.against] == ["shared-memory.never-low"]
@@ -51,3 +51,8 @@ def test_another_full_disk_is_named(run: Run) -> None:
 def test_the_message_is_enough(run: Run) -> None:
     run.raised("RuntimeError", "unable to mmap 64 bytes from file </torch_1_2>: Cannot allocate memory")
     assert (run.first().cause, run.first().strength) == ("shared-memory-full", Strength.ESTABLISHED)
+
+
+def test_one_that_was_large_a_moment_before_is_hardly_full(run: Run) -> None:
+    _bus_error(run, free_bytes=20 * GIB)
+    assert run.blamed() == ["native-crash"]

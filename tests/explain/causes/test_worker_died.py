@@ -105,7 +105,7 @@ def test_a_worker_that_ended_itself_has_its_line(run: Run) -> None:
 
 def test_another_program_that_ended_long_before_is_only_possible(run: Run) -> None:
     run.fit()
-    run.supervisor(ev.WorkerGone(worker_pid=4101, name="tar", lived_s=8.0, last_state="exit code 0"))
+    run.supervisor(ev.WorkerGone(worker_pid=4101, name="tar", lived_s=8.0, last_state="exit code 1"))
     run.stalled("step", main_in_fit())
     run.stopped()
     assert "worker-died" in run.slugs() and "worker-died" not in run.blamed()
@@ -164,3 +164,36 @@ def test_a_thread_whose_end_was_only_printed(tmp_path: Path) -> None:
     assert (finding.cause, finding.strength) == ("worker-died", Strength.SUPPORTED)
     assert finding.title.values == {"error": "IndexError", "where": "/home/me/train.py:20"}
     assert facts(finding)["thread.raised"]["code"] == "rows[number]"
+
+
+_PRODUCES = ev.WorkerGone(worker_pid=4100, name="python", command="python producer.py", lived_s=4.0)
+_FIFO = "read fd=5 (/data/frames.fifo)"
+
+
+@pytest.mark.parametrize(
+    ("ended_with", "cause"),
+    [
+        ("exit code 0", "input-blocked"),
+        ("exit code 1", "worker-died"),
+        ("SIGKILL", "worker-died"),
+        ("Z", "worker-died"),
+    ],
+)
+def test_a_process_that_finished_has_not_died(run: Run, ended_with: str, cause: str) -> None:
+    _stall_after(run)
+    run.supervisor(_PRODUCES.changed(last_state=ended_with))
+    reader = python_thread(
+        4002, user(28, "frames", "head = stream.read(4)"), wait="anon_pipe_read", syscall=_FIFO
+    )
+    run.stalled("fill", main_in_fit(), reader)
+    run.stopped()
+    assert run.first().cause == cause
+    assert facts(run.first())["worker.ended"]["pid"] == 4100
+
+
+def test_a_worker_that_left_by_itself_has_not_finished(run: Run) -> None:
+    _stall_after(run, ev.WorkerExitCalled(worker_pid=4100, code=0, where="train.py:12"))
+    run.supervisor(_PRODUCES.changed(last_state="exit code 0"))
+    run.stalled("data-wait", main_in_fit(), python_thread(4002, _POOL))
+    run.stopped()
+    assert run.first().cause == "worker-died"

@@ -39,10 +39,13 @@ def _compiled_again(steps: list[int], *, in_fit: bool) -> int:
         fits=SimpleNamespace(current=fit, calls_open=0),
         loop=SimpleNamespace(in_jitted_call=True),
         record=recorded.append,
+        at_exit=[],
     )
     counter = TraceCounter(context)
     for heartbeat.step in steps:
         counter.compiled("jit(multiply)", 0.1)
+    for action in context.at_exit:
+        action()
     return recorded[-1].traces - recorded[-1].expected
 
 
@@ -55,3 +58,8 @@ def test_many_shapes_in_one_step_are_not_many_new_batches(in_fit: bool) -> None:
 @pytest.mark.parametrize(("in_fit", "again"), [(True, 13), (False, 16)])
 def test_a_new_shape_in_every_step(in_fit: bool, again: int) -> None:
     assert _compiled_again(list(range(1, 17)), in_fit=in_fit) == again
+
+
+def test_the_last_count_of_a_short_run_is_written_when_the_process_ends() -> None:
+    """14 compilations in 14 steps: the count was last written at 8."""
+    assert _compiled_again(list(range(14)), in_fit=False) == 13

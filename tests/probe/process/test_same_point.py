@@ -105,10 +105,10 @@ def test_a_silence_and_a_run_are_reported_so_many_times(
     train: Callable[..., Training], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     training = train(once)
-    assert len(training.polls(since=0, until=300)) == 15
-    monkeypatch.setattr(same_point, "_MAX_IN_ALL", 20)
+    assert len(training.polls(since=0, until=300)) == 45
+    monkeypatch.setattr(same_point, "_MAX_IN_ALL", 60)
     training.context.heartbeat.step += 1
-    assert len(training.polls(since=300, until=600)) == 20
+    assert len(training.polls(since=300, until=600)) == 60
 
 
 def test_nothing_is_read_without_a_gpu_or_before_the_first_step(

@@ -35,3 +35,21 @@ def test_the_line_that_starts_a_program_with_a_pipe(tmp_path: Path) -> None:
         f"{script}:4",
         f"{script}:6",
     ]
+
+
+def test_what_is_open_to_write(tmp_path: Path) -> None:
+    fifo, plain = tmp_path / "frames.fifo", tmp_path / "plain"
+    os.mkfifo(fifo)
+    reads, writes = os.pipe()
+    both = os.open(fifo, os.O_RDWR)
+    try:
+        with plain.open("wb"):
+            found = pipe_ends.open_write_ends(os.getpid())
+        assert {str(fifo), os.readlink(f"/proc/self/fd/{writes}")} <= set(found)
+        assert str(plain) not in found
+        os.close(both)
+        both = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        assert str(fifo) not in pipe_ends.open_write_ends(os.getpid())
+    finally:
+        for number in (reads, writes, both):
+            os.close(number)

@@ -131,6 +131,15 @@ def test_a_host_that_ran_ahead_in_its_first_seconds_waits_for_all_that_it_starte
     assert story.wait(20, cores=1.0).stall is not None
 
 
+def test_after_many_fast_steps_half_a_minute_is_enough() -> None:
+    """300 steps in a few seconds: more than any host starts ahead."""
+    story = looped(*FLOAT, result="pending", seconds=0.02, count=300)
+    began = story.now
+    story.wait(60, cores=1.0)
+    assert story.stall is not None and story.stall.kind is StallKind.ON_GPU
+    assert 29 < story.stalled_at - began < 40
+
+
 def test_the_first_steps_are_not_judged() -> None:
     assert looped(*SYNCHRONIZE, count=2).wait(90, cores=1.0).stall is None
 

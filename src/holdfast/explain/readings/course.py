@@ -227,9 +227,15 @@ def output(evidence: Evidence, *, in_step: bool = False) -> Recorded[ev.OutputSe
 
     A step of the user's own may compare with other than the labels that `fit` was given: `in_step` asks for it.
     """
-    seen = [one for one in evidence.all(ev.OutputSeen) if (one.event.by == "step") is in_step]
-    newest = [one for one in seen if (one.event.fit, one.event.by) == (seen[-1].event.fit, seen[-1].event.by)]
+    newest = newest_outputs(evidence, in_step)
     return newest[-1] if len({one.event.output for one in newest}) == 1 else None
+
+
+def newest_outputs(evidence: Evidence, in_step: bool | None = None) -> list[Recorded[ev.OutputSeen]]:
+    """What is compared in the last fit or in the loop. `in_step`: None for either."""
+    seen = evidence.all(ev.OutputSeen)
+    seen = [one for one in seen if in_step is None or (one.event.by == "step") is in_step]
+    return [one for one in seen if (one.event.fit, one.event.by) == (seen[-1].event.fit, seen[-1].event.by)]
 
 
 def majority(evidence: Evidence) -> float | None:
@@ -252,6 +258,28 @@ def constant_loss(evidence: Evidence) -> float | None:
     if loss == "mean_absolute_error":
         return values.median_deviation
     return _entropy(values) if loss in _CROSS_ENTROPIES else None
+
+
+def within_batch(evidence: Evidence) -> float | None:
+    """The loss by chance of a row that is looked for among those of its batch, as contrastive losses have it: each row
+    is a class of its own. None for another loss."""
+    seen = [one.event for one in evidence.all(ev.OutputSeen) if one.event.fit is None]
+    rows = {(tuple(one.prediction_shape or ()), tuple(one.target_shape or ())) for one in seen}
+    if len(rows) != 1 or any(one.loss != "sparse_categorical_crossentropy" for one in seen):
+        return None
+    predicted, wanted = next(iter(rows))
+    if (
+        len(predicted) != 2
+        or predicted[0] != predicted[1]
+        or wanted != predicted[:1]
+        or (predicted[0] or 0) < 2
+    ):
+        return None
+    targets = [one.event for one in evidence.all(ev.ValuesSeen) if one.event.role == "target"]
+    each_once = [
+        one for one in targets if one.class_count == predicted[0] and len(set(one.classes.values())) == 1
+    ]
+    return math.log(predicted[0]) if targets and len(each_once) == len(targets) else None
 
 
 def _of_one_hot(

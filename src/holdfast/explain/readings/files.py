@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import re
 from typing import Any
@@ -59,6 +61,24 @@ def never_written_by(evidence: Evidence) -> dict[str, Any] | None:
             if pattern and any(_names(pattern, path) for path in missing):
                 return callback
     return None
+
+
+def never_improved(evidence: Evidence) -> bool:
+    """That callback writes what is best, and its metric was no number in any epoch: nothing is better than that."""
+    callback = never_written_by(evidence)
+    settings = callback.get("settings", {}) if callback is not None else {}
+    monitor = str(settings.get("monitor") or "")
+    values = [number_of(one.event.logs.get(monitor)) for one in evidence.all(ev.EpochDone)]
+    broken = bool(values) and all(value is not None and not math.isfinite(value) for value in values)
+    return bool(settings.get("save_best_only")) and broken
+
+
+def is_missed(evidence: Evidence, path: str) -> bool:
+    """The run ended because this file is not there."""
+    error = evidence.error
+    if error is None or error.errno != errno.ENOENT or not path:
+        return False
+    return any(_names(path, _normal(one)) or _names(one, _normal(path)) for one in error.paths)
 
 
 def never_written_fact(evidence: Evidence) -> Fact | None:

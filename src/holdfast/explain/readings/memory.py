@@ -15,13 +15,15 @@ from holdfast.journal import events as ev
 
 _REFUSED = ErrorText(
     r"bad_alloc|\bMemoryError\b|Unable to allocate [\d.]+ \w+ for an array|Cannot allocate memory|"
-    r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory",
+    r"OOM when allocating tensor(?!.*GPU)|ran out of memory trying to allocate.*\bcpu\b|Failed to allocate memory|"
+    r"Out of memory allocating \d+ bytes",  # of JAX on a CPU
     re.IGNORECASE,
 )
 #: In the words of TensorFlow, XLA, JAX and torch.
 _GPU_REFUSED = ErrorText(
     r"CUDA_ERROR_OUT_OF_MEMORY|OOM when allocating tensor.*GPU|GPU_\d+_bfc\) ran out of memory|"
-    r"Out of memory (while )?trying to allocate [\d.]+|RESOURCE_EXHAUSTED: .*(GPU|device|Out of memory|allocate)|"
+    r"Out of memory (while )?trying to allocate [\d.]+|"
+    r"RESOURCE_EXHAUSTED: (?!Out of memory allocating \d).*(GPU|device|Out of memory|allocate)|"
     r"ran out of memory trying to allocate.*GPU|hipErrorOutOfMemory|"
     r"(CUDA|HIP|MPS backend|XPU) out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|"
     r"CUDNN_STATUS_ALLOC_FAILED"

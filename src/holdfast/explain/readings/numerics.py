@@ -10,7 +10,7 @@ from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Fact
 from holdfast.explain.readings.end import exit_called
 from holdfast.explain.readings.error import user_line
-from holdfast.explain.readings.numbers import number_of
+from holdfast.explain.readings.numbers import median, number_of
 from holdfast.explain.readings.recorded import Recorded
 from holdfast.journal import events as ev
 
@@ -22,6 +22,9 @@ _ORDINARY_SPREAD, _FAR_BEYOND = 20, 1e3
 _HUGE = 1e8
 #: Steps in a row at which the loss rose, and times the usual loss that it reached by them.
 _RISING_STEPS, _RISEN = 4, 5
+#: Finite losses after one that was not, from which a training is known to have continued, and how many at either end
+#: are compared. A loss that comes out of broken weights is as high as before them, or higher.
+_CONTINUED, _COMPARED = 12, 8
 #: Below this a usual loss is taken for zero, of which nothing is a multiple.
 _ZERO, _ZERO_RISING = 1e-6, 1e-9
 
@@ -30,12 +33,31 @@ def non_finite(evidence: Evidence) -> Recorded[ev.NonFiniteSeen] | None:
     """The first loss, weight or gradient of the last fit that was not finite."""
     seen = evidence.all(ev.NonFiniteSeen)
     found = [one for one in seen if one.event.what not in ("input", "target", "metric")]
+    if passed_over(evidence):
+        return None
     last_fit = evidence.fit.started if evidence.fit is not None else None
     if last_fit is not None and len(evidence.fits) > 1:  # a search may well lose a trial and continue
         over = max((fit.done.line for fit in evidence.fits[:-1] if fit.done is not None), default=0)
         found = [one for one in found if one.line > over and one.mono > last_fit.mono - 1]
     first = [one for one in found if one.event.what in ("weights", "gradient", "loss")]
     return next(iter(first or found), None)
+
+
+def passed_over(evidence: Evidence) -> bool:
+    """Losses were not finite now and then, and the training continued to learn: their updates were left out, by the
+    script or by its optimizer. No weight can be broken that a loss falls with."""
+    seen = [one.event for one in evidence.all(ev.NonFiniteSeen)]
+    of_losses = [one for one in seen if one.what in ("loss", "loss-part")]
+    weights = any(one.what in ("weights", "gradient") or one.weights_finite is False for one in seen)
+    if not of_losses or weights or evidence.error is not None:
+        return False
+    broke, course = of_losses[0].step, evidence.losses
+    before = [loss for step, loss, _ in course if step < broke and math.isfinite(loss)]
+    after = [loss for step, loss, _ in course if step > broke]
+    finite = [loss for loss in after if math.isfinite(loss)]
+    if len(finite) < _CONTINUED or not all(math.isfinite(loss) for loss in after[-_COMPARED:]):
+        return False
+    return not before or median(finite[-_COMPARED:]) <= median(before[-_COMPARED:])
 
 
 def steps_before(broken: Recorded[ev.NonFiniteSeen]) -> list[float]:

@@ -121,6 +121,7 @@ class ProcessState:
     parent: int = 0
     error: str = ""
     reads: tuple[str, ...] = ()  # pipes whose reading end it holds
+    writes: tuple[str, ...] = ()  # pipes and FIFOs that it has open to write
     makes_pipes: tuple[str, ...] = ()  # lines of its source that start a program with a pipe
 
     @property
@@ -275,6 +276,7 @@ def _process(seen: list[ProcessStacks], span_s: float, folder: str) -> ProcessSt
         parent=newest.parent,
         error=newest.error,
         reads=tuple(newest.reads),
+        writes=tuple(newest.writes),
         makes_pipes=tuple(newest.makes_pipes),
     )
 

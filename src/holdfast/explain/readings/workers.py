@@ -43,6 +43,16 @@ def workers_gone(evidence: Evidence) -> list[Recorded[ev.WorkerGone]]:
     return sorted(found.values(), key=lambda gone: gone.mono)
 
 
+def has_finished(evidence: Evidence, event: ev.WorkerGone) -> bool:
+    """It did all that it had to do: exit code 0, and not by a call of os._exit in the middle of its work."""
+    left = any(one.event.worker_pid == event.worker_pid for one in evidence.all(ev.WorkerExitCalled))
+    return event.last_state == "exit code 0" and not event.oom_kills_rose and not left
+
+
+def workers_finished(evidence: Evidence) -> list[Fact]:
+    return [worker_ended(one) for one in workers_gone(evidence) if has_finished(evidence, one.event)]
+
+
 def worker_ended(gone: Recorded[ev.WorkerGone]) -> Fact:
     event = gone.event
     return gone.fact(

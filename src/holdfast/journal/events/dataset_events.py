@@ -75,6 +75,16 @@ class EmptyPassSeen(Event):
     where: str = ""
 
 
+class IncompleteBatchDropped(Event):
+    """A loader of torch read all that its dataset has, less than one batch, and dropped it, since it drops what is
+    incomplete. Written before any step, by the process that read it: each worker makes batches of its own."""
+
+    rows: int = 0
+    batch: int = 0
+    worker: int | None = None  # None: in the main process
+    workers: int = 0
+
+
 class ExhaustedIteratorUsed(Event):
     """A loop called an iterator again that had already ended. Written at each doubling."""
 

@@ -151,6 +151,7 @@ class TracesCounted(Event):
     reason: str = ""  # new-shape | python-value | new-object, as far as the signatures tell
     signatures: list[str] = field(default_factory=list)  # the last few
     expected: int = 0  # of them: while a model is built, and the first ones of each fit
+    seconds: float = 0.0  # that JAX took for those that are not expected
 
 
 class MachineCodeCounted(Event):

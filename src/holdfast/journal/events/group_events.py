@@ -75,6 +75,8 @@ class GroupStopRequested(Event):
 
     signal: str = ""
     rank: int | None = None  # on whose host it came; None: to the coordinator
+    from_pid: int | None = None  # who sent it to the coordinator, where that is known
+    from_command: str = ""
     text: str = ""  # for a person
 
 

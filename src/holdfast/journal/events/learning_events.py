@@ -121,6 +121,11 @@ class DetectionTargetsSeen(Event):
     no_size: float | None = (
         None  # share whose last numbers are too large for a width and a height in the image
     )
+    # of x and of y: share whose third number is below the first, and whose box ends before the image begins
+    inverted: list[float] = field(default_factory=list)
+    outside: list[float] = field(default_factory=list)
+    # of a grid of cells with an object each: objects, one_cell, beyond, highest, negative, follows
+    cells: dict[str, float] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)  # places by class, most frequent first; -1: no class
     highest_id: int | None = None
     lowest_id: int | None = None
@@ -131,6 +136,7 @@ class DetectionTargetsSeen(Event):
         default_factory=dict
     )  # classes of places that have a box, and of those without
     without_box: dict[str, int] = field(default_factory=dict)
+    padded: float | None = None  # share of the images whose filled places come before the others
 
 
 class DetectionAnswersSeen(Event):
@@ -162,6 +168,25 @@ class WeightsMoved(Event):
     variables: list[Json] = field(default_factory=list)
 
 
+class NormalisationSeen(Event):
+    """The moving averages of batch normalisation at the end of a training, against the batches that it learned from."""
+
+    fit: int | None = None
+    step: int = 0
+    # {"name", "momentum", "left": share of the averages that is what they began with, "mean_off": from the mean of the
+    #  batches, in their standard deviations, "times": the variance against theirs or theirs against it}
+    layers: list[Json] = field(default_factory=list)
+    evaluated: bool | None = None  # the model was switched to inference; None: not known
+
+
+class DropoutSeen(Event):
+    """The shares of values that the dropouts of one step of a loop have dropped, from the input on."""
+
+    step: int = 0
+    rates: list[float] = field(default_factory=list)
+    where: str = ""
+
+
 class IndexOutOfRange(Event):
     """A jitted step looked up whole numbers that it was given, beyond the end of an axis: JAX raises for none."""
 
@@ -171,6 +196,8 @@ class IndexOutOfRange(Event):
     size: int = 0  # of the axis
     how: str = ""  # fill: NaN comes back | clip: the last entry | one-hot: zeros
     table: bool = False  # it is a table of weights, and not an output for each class
+    beyond: int = 0  # different ids beyond the end, so far
+    label: bool = False  # the numbers are what the loss compares with, and no feature
     where: str = ""  # the step
 
 

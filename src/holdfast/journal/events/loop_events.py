@@ -13,6 +13,14 @@ class LoopSeen(Event):
     where: str = ""
 
 
+class PairedLoadersSeen(Event):
+    """Two loaders of torch are drawn from in turn, over as many rows each, and each has a random order of its own."""
+
+    rows: int = 0
+    shared_generator: bool = False  # one generator makes both orders, one after the other
+    where: str = ""
+
+
 class SamePointSeen(Event):
     """The thread that trains has been at one point, with the same variables, while no step was done. Written every few
     seconds, in a process that has opened a GPU."""
@@ -23,6 +31,25 @@ class SamePointSeen(Event):
     frames: list[str] = field(default_factory=list)  # "file:line function", innermost first
     # of the newest step of a loop on JAX: pending | ready | unknown; "" elsewhere
     result: str = ""
+
+
+class ScalerSeen(Event):
+    """How often torch's GradScaler was asked for a step, and left it out because gradients were not finite."""
+
+    steps: int = 0  # asked for
+    skipped: int = 0
+    in_a_row: int = 0  # the newest ones
+    longest: int = 0  # of those in a row
+    scale: float | None = None
+    half: bool | None = (
+        None  # whether operations below the loss returned float16; looked at when steps are left out
+    )
+    loss_finite: bool | None = None  # the newest one, as the script computes it
+    unscaled: bool = False  # the script divides gradients by the scale itself, as before clipping
+    norms: list[float] = field(
+        default_factory=list
+    )  # of gradients that are still scaled, at the start of some steps
+    where: str = ""
 
 
 class PassDone(Event):

@@ -88,6 +88,18 @@ class WorkerGone(Event):
     last_state: str = ""
 
 
+class MappedFileSeen(Event):
+    """A file that the training had mapped into its memory, looked at when SIGBUS had ended it."""
+
+    path: str = ""
+    mapped_bytes: int = 0
+    size_bytes: int | None = None  # None: it has been removed
+    stored_bytes: int | None = (
+        None  # of the file system's space; less than its size where pages were never written
+    )
+    free_bytes: int | None = None  # of the file system
+
+
 class OomKillSeen(Event):
     """The kernel's kill counter of our group rose."""
 

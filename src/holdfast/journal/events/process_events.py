@@ -44,6 +44,8 @@ class FrameworkSeen(Event):
     # of every package that matters, incl. cuda/cudnn builds
     versions: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)  # TF_*, XLA_*, KERAS_*, JAX_*, CUDA_*, OMP_*
+    # choices of a device that an imported file of the user's made, by the line that names the variable
+    environment_set: dict[str, str] = field(default_factory=dict)
     built_with_cuda: bool | None = None
     threads: Json = field(default_factory=dict)  # {"inter_op", "intra_op"} as set
 

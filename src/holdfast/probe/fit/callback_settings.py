@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..runtime import user_lines
@@ -12,6 +13,10 @@ _SETTINGS = (
     "backup_dir", "delete_checkpoint", "double_checkpoint", "log_dir", "filename", "update_freq", "histogram_freq",
     "verbose", "best", "wait", "stopped_epoch", "best_epoch", "cooldown_counter",
 )  # fmt: skip
+
+
+_FILE_NAME = re.compile(r"path|file|target|save|dest|weights|ckpt|checkpoint|best|out", re.IGNORECASE)
+_FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
 
 def describe(callback: Any) -> dict[str, Any]:
@@ -36,4 +41,19 @@ def settings_of(callback: Any) -> dict[str, Any]:
             settings[name.lstrip("_")] = value
         elif value is not None and hasattr(value, "__fspath__"):
             settings[name.lstrip("_")] = str(value)
+    if "filepath" not in settings and "filename" not in settings:
+        own = _own_file(values)
+        if own:
+            settings["filepath"] = own
     return settings
+
+
+def _own_file(values: dict[str, Any]) -> str:
+    """What a callback of the user's own writes to: its only attribute that is named, or looks, as a file does."""
+    found = set()
+    for name, value in values.items():
+        text = str(value) if hasattr(value, "__fspath__") or isinstance(value, str) else ""
+        named = _FILE_NAME.search(name) is not None or hasattr(value, "__fspath__")
+        if text and named and _FILE.search(text):
+            found.add(text)
+    return found.pop() if len(found) == 1 else ""

@@ -75,7 +75,7 @@ class DatasetLog:
                 batches = len(iterator)
             except TypeError:  # of a dataset that is a stream
                 batches = None
-            self.record(_of_loader(getattr(iterator, "_num_workers", None), batches, role, where))
+            self.record(_of_loader(iterator, getattr(iterator, "_num_workers", None), batches, role, where))
         else:
             self.record(of_tf_data(self._context, iterator._dataset, role, where))
 
@@ -121,14 +121,46 @@ def of_adapter(context: ProbeContext, adapter: Any, role: str) -> DatasetSeen | 
         return _of_py_dataset(adapter, role, where)
     if kind == "TorchDataLoaderAdapter":
         loader = adapter._dataloader
-        return _of_loader(getattr(loader, "num_workers", None), adapter.num_batches, role, where)
+        return _of_loader(loader, getattr(loader, "num_workers", None), adapter.num_batches, role, where)
     return DatasetSeen(role=role, type=kind, where=where) if adapter is not None else None
 
 
-def _of_loader(workers: int | None, batches: int | None, role: str, where: str) -> DatasetSeen:
+def _of_loader(given: Any, workers: int | None, batches: int | None, role: str, where: str) -> DatasetSeen:
+    """`given`: the loader, or an iterator of it."""
     return DatasetSeen(
-        role=role, type="torch", python_fed=True, workers=workers, cardinality=batches, where=where
-    )
+        role=role, type="torch", python_fed=True, workers=workers, cardinality=batches, where=where,
+        nodes=_all_dropped(*rows_and_batch(given), where) if batches == 0 else [],
+    )  # fmt: skip
+
+
+def rows_and_batch(given: Any) -> tuple[Any, Any]:
+    """Of a loader of torch that drops what is incomplete, or of a dataset class of the user's for Keras."""
+    sampler = getattr(given, "batch_sampler", None) or getattr(given, "_index_sampler", None)
+    if sampler is not None:
+        rows: Any = getattr(sampler, "sampler", None)
+        batch = getattr(sampler, "batch_size", None)
+        return (
+            (len(rows), batch)
+            if getattr(sampler, "drop_last", False) and hasattr(rows, "__len__")
+            else (None, None)
+        )
+    own = vars(given) if hasattr(given, "__dict__") else {}
+    sizes = [value for name, value in own.items() if "batch" in name.lower() and type(value) is int]
+    held = [
+        len(value)
+        for value in own.values()
+        if hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+    ]
+    # An empty list is one of files that are not there.
+    return (max(held), sizes[0]) if len(sizes) == 1 and held and min(held) else (None, None)
+
+
+def _all_dropped(rows: Any, batch: Any, where: str) -> list[dict[str, Any]]:
+    """Of data without a batch, though it has rows; else nothing."""
+    if not isinstance(rows, int) or not isinstance(batch, int) or not 0 < rows < batch:
+        return []
+    source = {"op": "source", "cardinality": rows, "where": where}
+    return [source, {"op": "batch", "batch_size": batch, "drop_remainder": True, "where": where}]
 
 
 def of_tf_data(context: ProbeContext, dataset: Any, role: str, where: str = "") -> DatasetSeen:
@@ -256,7 +288,8 @@ def _of_py_dataset(adapter: Any, role: str, where: str) -> DatasetSeen:
                 "op": "py_dataset",
                 "function": type(dataset).__name__,
                 "where": user_lines.of_class(type(dataset)),
-            }
+            },
+            *(_all_dropped(*rows_and_batch(dataset), where) if _safe_batches(adapter) == 0 else []),
         ],
         where=where,
     )

@@ -13,10 +13,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ...journal.events import LayersMeasured, ValuesSeen
+from ..detection import detection_samples
 from ..runtime import hidden_thread
 from ..runtime.nested_values import leaves
 from ..state import model_facts
-from . import detection_samples, experiment_files, layer_statistics, looked_at, recorded_rows, sent_through
+from . import experiment_files, layer_statistics, looked_at, recorded_rows, sent_through
 from .random_states import unchanged_random_states
 
 if TYPE_CHECKING:

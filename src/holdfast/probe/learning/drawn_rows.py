@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 from ...journal.events import DependenceSeen
+from ..runtime import blas_threads
 from . import value_samples
 from .image_dependence import ImageRows, is_images
 
@@ -103,6 +104,10 @@ class DrawnRows:
         return self._table.full
 
     def dependence(self, fit: int | None) -> DependenceSeen | None:
+        with blas_threads.one_thread():
+            return self._dependence(fit)
+
+    def _dependence(self, fit: int | None) -> DependenceSeen | None:
         seen: DependenceSeen | None = self._table.dependence()
         if self._images.rows and not (seen is not None and seen.relabelled):
             return self._images.dependence(fit)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...journal.events import OutputSeen, ValuesSeen, payload
+from ..detection import detection_samples
 from ..runtime.context import ProbeContext
 from ..runtime.nested_values import leaves
 from ..state.fit_log import FitState
-from . import deep_look, detection_samples, image_dependence, outputs, recorded_rows, value_samples
+from . import deep_look, image_dependence, outputs, recorded_rows, value_samples
 from .dataset_samples import DatasetSamples
 from .drawn_rows import DrawnRows
 from .layer_lines import LayerLines

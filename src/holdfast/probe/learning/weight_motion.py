@@ -34,6 +34,7 @@ class Motion:
         self.last_step = 0
         self.watching = True  # single steps are compared now
         self.first_loss: float | None = None
+        self.averages: dict[str, Any] = {}  # of batch normalisation, at the start
         self.moved: float | None = None  # of all variables since the start, against their size then
 
 
@@ -81,6 +82,7 @@ class WeightMotion:
             fit.motion = Motion()
         if not fit.motion.start:
             fit.motion.start = weight_sample.sample(fit.model, at_rest=True)
+            fit.motion.averages = self._context.averages.of(fit.model)
 
     def _step_ended(self, fit: FitState, step: int) -> None:
         """One of the first steps of the fit, or the first of an epoch."""
@@ -118,6 +120,7 @@ class WeightMotion:
         if motion is not None and motion.start:
             now = weight_sample.sample(fit.model, at_rest=True)
             motion.moved = self._record(fit, "start", motion.start, now, step)
+            self._context.averages.compare(motion.averages, fit.model, step, fit=fit.number)
             motion.start, motion.last, motion.watching = {}, {}, False
 
     def _record(

@@ -41,7 +41,7 @@ def sample(model: Any, *, at_rest: bool) -> dict[int, Sampled]:
     except (AttributeError, ValueError):  # Keras 2, of a model that has no input shape yet
         return found
     for place, variable in enumerate(variables[:_MOST_VARIABLES]):
-        read = _reader(variable, at_rest)
+        read = reader_of(variable, at_rest)
         flat = read() if read is not None else None
         if flat is not None and flat.size and flat.dtype.kind == "f":
             name, layer = names_of(variable)
@@ -66,7 +66,7 @@ def of_values(name: str, layer: str, flat: Any, shape: tuple[int, ...], units_fi
     return Sampled(name, layer, int(flat.size), values, equal, constant)
 
 
-def _reader(variable: Any, at_rest: bool) -> Callable[[], Any] | None:
+def reader_of(variable: Any, at_rest: bool) -> Callable[[], Any] | None:
     """Reads the variable as a flat array without a copy where the framework allows; None where it would wait."""
     if getattr(variable, "_value", variable) is None:  # on JAX in the middle of an epoch
         return None

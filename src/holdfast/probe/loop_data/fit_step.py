@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...journal.events import OutputSeen
+from ...journal.events import IndexOutOfRange, OutputSeen
 from ..learning import outputs
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.wrapping import Function
-from . import jax_loss
+from . import jax_lookups, jax_loss, jitted_step
 
 PART = "fit_step"
 MODULE = "keras.src.backend.jax.trainer"
@@ -52,9 +52,11 @@ def _read(context: ProbeContext, function: Any, step: Any, given: Any, result: A
     if len(jaxpr.invars) != len(tree.tree_leaves(args)) or "loss" not in logs or not trained:
         return
     one = jax_loss.read_logged(jaxpr, jaxpr.outvars[names.index("loss")], set(range(trained)), state)
+    where = user_lines.of_function(outputs.own_method(step.__self__))
+    labels = set(one.targets) if one is not None else set()
+    context.guard(PART, _look_up, context, jaxpr, tree.tree_leaves(args), state, labels, where)
     if one is None:
         return
-    where = user_lines.of_function(outputs.own_method(step.__self__))
     shape = one.prediction_shape
     context.record(
         OutputSeen(
@@ -64,3 +66,22 @@ def _read(context: ProbeContext, function: Any, step: Any, given: Any, result: A
             target_shape=list(one.target_shape) if one.target_shape is not None else None,
         )
     )  # fmt: skip
+
+
+def _look_up(
+    context: ProbeContext, jaxpr: Any, arrays: list[Any], state: int, labels: set[int], where: str
+) -> None:
+    """Labels of the first batch that a step of the user's own looks up beyond the end, for which JAX raises nothing."""
+    data = {place for place in range(state, len(arrays)) if jitted_step.is_integer(arrays[place])}
+    for one in jax_lookups.found(jaxpr, data, set()):
+        values = jitted_step.on_host(arrays[one.place])
+        ids = jax_lookups.beyond(values, one) if values is not None else set()
+        if not ids:
+            continue
+        low, high = int(values.min()) + one.shift, int(values.max()) + one.shift
+        context.record(
+            IndexOutOfRange(
+                step=1, low=low, high=high, size=one.size, how=one.how, beyond=len(ids), label=one.place in labels,
+                where=where,
+            )
+        )  # fmt: skip

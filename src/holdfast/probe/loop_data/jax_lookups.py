@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 _MOST_EQUATIONS = 5_000
+_MOST_BEYOND = 1_000  # numbers of one call
 _SAME_VALUES = frozenset(
     ["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "convert_element_type", "copy", "transpose",
      "stop_gradient", "copy_p", "reduce_precision", "optimization_barrier"]
@@ -56,6 +57,12 @@ def found(jaxpr: Any, integers: set[int], weights: set[int]) -> list[Lookup]:
     walk = _Walk()
     walk.through(jaxpr, known)
     return list(dict.fromkeys(walk.lookups))
+
+
+def beyond(values: Any, lookup: Lookup) -> set[int]:
+    """Some of the numbers that are looked up beyond the end."""
+    found = values[values >= lookup.size - lookup.shift]
+    return {int(one) + lookup.shift for one in set(found.reshape(-1)[:_MOST_BEYOND].tolist())}
 
 
 class _Walk:

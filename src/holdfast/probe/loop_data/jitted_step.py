@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...journal.events import IndexOutOfRange, OutputSeen, WeightsLeftAlone, WeightsMoved
+from ...journal.events import DropoutSeen, IndexOutOfRange, OutputSeen, WeightsLeftAlone, WeightsMoved
 from ..learning import weight_motion, weight_sample
 from ..learning.weight_sample import Sampled
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..state import model_facts
-from . import jax_lookups, jax_loss, step_arguments
+from . import jax_dropout, jax_lookups, jax_loss, step_arguments
 
 PART = "jitted_step"
 _MOST_WEIGHTS, _MOST_VALUES = 100, 2_000_000
@@ -42,6 +42,7 @@ class JittedStep:
         self._where = ""
         self._reported: set[jax_lookups.Lookup] = set()
         self._ranges: dict[jax_lookups.Lookup, tuple[int, int]] = {}
+        self._beyond: dict[jax_lookups.Lookup, set[int]] = {}  # ids, of each lookup
         self.given: list[Any] = []  # small weights that the newest call was given
 
     def begins(self, given: Any) -> None:
@@ -94,25 +95,32 @@ class JittedStep:
             found = [[arrays[i] for i in places if i < len(arrays) and _is_batch(arrays[i])] for places in
                      (self._loss.inputs, self._loss.targets)]  # fmt: skip
             if found[0]:
-                return _host(found[0][0]), _host(found[1][0]) if found[1] else None
+                return on_host(found[0][0]), on_host(found[1][0]) if found[1] else None
         own = set(self._weights or ()) | self._state
-        data = [_host(one) for place, one in enumerate(arrays) if place not in own and _is_batch(one)]
+        data = [on_host(one) for place, one in enumerate(arrays) if place not in own and _is_batch(one)]
         return step_arguments.by_order(data)
 
     def _look_up(self, arrays: list[Any]) -> None:
         for one in self._lookups:
-            values = _host(arrays[one.place]) if one.place < len(arrays) else None
+            values = on_host(arrays[one.place]) if one.place < len(arrays) else None
             if values is None or not values.size:
                 continue
             low, high = int(values.min()) + one.shift, int(values.max()) + one.shift
             before = self._ranges.get(one, (low, high))
             now = self._ranges[one] = min(low, before[0]), max(high, before[1])
-            if now[1] >= one.size and (one not in self._reported or now != before):
+            if now[1] < one.size:
+                continue
+            ids = self._beyond.setdefault(one, set())
+            few = len(ids)
+            if high >= one.size:
+                ids.update(jax_lookups.beyond(values, one))
+            if one not in self._reported or now != before or few < len(ids):
                 self._reported.add(one)
                 self._context.record(
                     IndexOutOfRange(
                         step=self._context.heartbeat.step, low=now[0], high=now[1], size=one.size, how=one.how,
-                        table=one.table, where=self._where,
+                        table=one.table, beyond=len(ids), where=self._where,
+                        label=self._loss is not None and one.place in self._loss.targets,
                     )
                 )  # fmt: skip
 
@@ -130,9 +138,12 @@ class JittedStep:
             return
         where = self._where = user_lines.of_function(getattr(function, "__wrapped__", function))
         weights = set(self._weights)
-        integers = {place for place, value in enumerate(_leaves(given)) if _is_integer(value)} - weights
+        integers = {place for place, value in enumerate(_leaves(given)) if is_integer(value)} - weights
         self._lookups = jax_lookups.found(jaxpr, integers, weights)[:_MOST_LOOKUPS]
         self._context.guard(PART, self._look_for_change, jaxpr)
+        rates = self._context.guard(PART, jax_dropout.rates, jaxpr)
+        if rates:
+            self._context.record(DropoutSeen(step=self._calls, rates=rates, where=where))
         self._loss = one = jax_loss.read(jaxpr, jaxpr.outvars[place], weights)
         if one is None:
             return
@@ -208,12 +219,12 @@ def _is_batch(value: Any) -> bool:
     return len(shape) > 0 and int(shape[0]) > 1 and not is_key
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     kind = str(getattr(value, "dtype", ""))
     return kind.startswith(("int", "uint")) and not (kind == "uint32" and tuple(value.shape) == (2,))  # a key
 
 
-def _host(value: Any) -> Any:
+def on_host(value: Any) -> Any:
     """As NumPy has it, where that is a view of memory of the host."""
     import numpy as np
 

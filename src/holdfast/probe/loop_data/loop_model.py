@@ -42,9 +42,19 @@ class LoopModel:
         )
         reference = weak(model)
         self._context.at_exit.append(lambda: self._write_output(reference()))
+        self._watch_averages(model)
         layers = outputs.layers_seen(model, self._context.learning.lines)
         if layers.layers:
             self._context.record(layers)
+
+    def _watch_averages(self, model: Any) -> None:
+        """Of batch normalisation, from the first step to the end."""
+        averages, since, reference = self._context.averages, self._context.heartbeat.step, weak(model)
+        before = averages.of(model)
+        if before:
+            self._context.at_exit.append(
+                lambda: averages.compare(before, reference(), self._context.heartbeat.step - since)
+            )
 
     def _write_output(self, model: Any) -> None:
         """Of a loop whose loss is the user's own: what the model gives is known all the same."""

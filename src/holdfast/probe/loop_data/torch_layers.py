@@ -6,12 +6,15 @@ read before `backward`, and the gradients at the optimizer's step; no module is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ...journal.events import LayersMeasured
 from ..learning import layer_statistics
 from ..runtime import torch_values
 from ..runtime.context import ProbeContext
+from . import torch_modes
+from .torch_modes import saved
 
 PART = "torch_layers"
 _MOST_NODES = 3_000
@@ -37,19 +40,23 @@ _ACTIVATIONS = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Threshold
 class TorchLayers:
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
+        self.modes = torch_modes.TorchModes(context)
         self.new_run()
 
     def new_run(self) -> None:
         self._activations: list[dict[str, Any]] = []
         self._rows = 0
         self._measured: LayersMeasured | None = None
+        self.modes.new_run()
 
     def differentiated(self, loss: Any, target: Any) -> None:
         """`target`: what the loss compares with, where that is known."""
         calls = self._context.loss_calls
-        inputs, activations = _read(loss)
+        inputs, activations, modes = _read(loss)
+        self._context.guard(torch_modes.PART, self.modes.looked_at, modes)
         if inputs and calls.wants_rows_of("record"):
-            with_rows = [one for one in inputs if one.dim() and len(one) > 1]
+            with_rows = _without_states([one for one in inputs if one.dim() and len(one) > 1])
+            with_rows = [one for one in with_rows if one.is_floating_point()]  # ids are no amounts
             rows = max((len(one) for one in with_rows), default=0)
             first = next((one for one in with_rows if len(one) == rows), None)
             if first is not None:
@@ -67,7 +74,7 @@ class TorchLayers:
 
     def broke(self, loss: Any) -> None:
         """The first loss that is not finite: whether what its layers were given was."""
-        inputs, _ = _read(loss)
+        inputs, _, _ = _read(loss)
         here = [torch_values.on_host(one) for one in inputs if one.is_floating_point()]
         self._context.inputs.batch_broke([one.float().numpy() for one in here if one is not None])
 
@@ -89,37 +96,45 @@ class TorchLayers:
             self._context.record(self._measured)
 
 
-def _read(loss: Any) -> tuple[list[Any], list[tuple[str, Any]]]:
-    """Arrays that no operation with a gradient has made, and outputs of activations, nearest to the loss first."""
-    inputs: list[Any] = []
-    activations: list[tuple[str, Any]] = []
+def nodes_below(loss: Any, most: int) -> Iterator[Any]:
+    """The operations that a loss comes from, nearest to it first."""
     pending: list[Any] = [loss.grad_fn]
     seen: set[Any] = set()
-    while pending and len(seen) < _MOST_NODES:
+    while pending and len(seen) < most:
         node = pending.pop(0)
         if node is None or node in seen:
             continue
         seen.add(node)
+        yield node
+        pending += [child for child, _ in node.next_functions]
+
+
+def _read(loss: Any) -> tuple[list[Any], list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """Arrays that no operation with a gradient has made, outputs of activations, and operations of layers that act
+    otherwise in inference; nearest to the loss first."""
+    inputs: list[Any] = []
+    modes: list[tuple[str, Any]] = []
+    activations: list[tuple[str, Any]] = []
+    for node in nodes_below(loss, _MOST_NODES):
         kind = str(node.name()).rpartition("::")[2].partition("Backward")[0]
         children = [child for child, _ in node.next_functions]
         if kind in _LAYERS:
             place, name = _LAYERS[kind]
-            if place < len(children) and children[place] is None:
-                inputs += [one for one in [_saved(node, name)] if one is not None]
+            # What is looked up has no gradient, and no place among the children.
+            if kind == "Embedding" or (place < len(children) and children[place] is None):
+                inputs += [one for one in [saved(node, name)] if one is not None]
         elif kind in _ACTIVATIONS:
-            result = _saved(node, "result")
+            result = saved(node, "result")
             if result is not None and result.dim() > 1:
                 activations.append((_ACTIVATIONS[kind], result))
-        pending += children
-    return inputs, activations
+        if kind == "Mul" or "BatchNorm" in kind or "Dropout" in kind:
+            modes.append((kind, node))
+    return inputs, activations, modes
 
 
-def _saved(node: Any, name: str) -> Any:
-    try:
-        value = getattr(node, f"_saved_{name}")
-    except (AttributeError, RuntimeError):
-        return None
-    return value.detach() if hasattr(value, "detach") else None
+def _without_states(inputs: list[Any]) -> list[Any]:
+    """Without the zeros that a recurrent layer begins with, where there is something else."""
+    return [one for one in inputs if len(inputs) == 1 or bool((one != 0).any())] or inputs
 
 
 def _norms(parameters: list[Any]) -> list[dict[str, Any]]:

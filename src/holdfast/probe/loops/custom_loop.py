@@ -13,7 +13,7 @@ from typing import Any
 from ...journal.beats import Phase
 from ...journal.events import DataOnlyLoopSeen, LoopSeen
 from ...typing_names import Protocol
-from ..loop_data import gpu_losses, loss_metrics, step_arguments
+from ..loop_data import gpu_losses, loss_metrics, paired_loaders, step_arguments
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
@@ -77,6 +77,7 @@ class CustomLoop:
         self._iterating: Any = None  # an iterator that is drawn from, and not yet known what for
         self._returned: dict[int, step_outputs.Returned] = {}
         self._inner = InnerSteps(context)
+        self.paired = paired_loaders.PairedLoaders(context)
         self._began_in = 0  # the process whose first step was recorded
         self._reads_late = False
         self._late: tuple[int, int, dict[str, Any]] | None = (
@@ -87,6 +88,7 @@ class CustomLoop:
         self._recorded.clear()
         self._passes = DataPasses(self.context)
         self._inner.new_run()
+        self.paired.new_run()
         self._began_in = 0
         self._late = None
 
@@ -94,6 +96,10 @@ class CustomLoop:
     def quiet(self) -> bool:
         """Inside fit, evaluate, predict or train_on_batch: what they call is no loop of the user's."""
         return self.fits.current is not None or self.fits.calls_open > 0
+
+    @property
+    def empty_passes(self) -> int:
+        return self._passes.empty
 
     @property
     def has_optimizer(self) -> bool:
@@ -126,6 +132,7 @@ class CustomLoop:
             self.context.keep_heartbeat()
             self._passes.begins()
             self._iterator = weak(iterator)
+            self.context.guard(paired_loaders.PART, self.paired.changed, iterator)
             if self._iterator_trained:
                 heartbeat.epoch += 1
                 self.check_weights()
@@ -397,7 +404,8 @@ class CustomLoop:
 
     def losses_of(self, function: Any, result: Any) -> dict[str, Any]:
         """The losses among what a jitted step has returned, perhaps not computed yet."""
-        returned = self._returned_by(id(function), getattr(function, "__wrapped__", None))
+        own, result = step_outputs.handed_on(getattr(function, "__wrapped__", None), result)
+        returned = self._returned_by(id(function), own)
         scalars = step_outputs.by_name(returned, result)
         if len(scalars) == 1 and not _OTHER_NUMBER.search(next(iter(scalars))):
             return {"loss": next(iter(scalars.values()))}  # weights and states are no scalars: it is the loss
@@ -418,6 +426,10 @@ class CustomLoop:
         self.context.guard(
             loss_watch.PART, self.context.losses.loop_step, model, {"loss": loss}, None, step, weights_before
         )
+
+    def late_broken_weights(self, step: int, loss: float) -> None:
+        """Weights that a step of late was given are not finite, and its loss is."""
+        self.context.guard(loss_watch.PART, self.context.losses.weights_broke, step, loss)
 
     def _compare_weights(self) -> None:
         self.context.motion.loop_ended(self.model(), self.heartbeat.step)

@@ -24,7 +24,7 @@ class DataPasses:
         self._began_ns = self._first_ns = self._last_ns = self._steps = 0
         self._drawn = 0
         self._ends = 0  # how often this iterator was asked again after its end
-        self._empty = 0  # passes that gave nothing
+        self.empty = 0  # passes that gave nothing
         self._heads: dict[str, bool] = {}  # by its line: whether nothing but the data's end ends a loop
         self._head = ""  # the line of the loop over the newest iterator, if that is so
 
@@ -72,9 +72,9 @@ class DataPasses:
             return
         if self._drawn:
             return
-        self._empty += 1
-        if self._empty & (self._empty - 1) == 0:  # at each doubling
-            self._context.record(EmptyPassSeen(passes=self._empty, where=user_lines.caller_line()))
+        self.empty += 1
+        if self.empty & (self.empty - 1) == 0:  # at each doubling
+            self._context.record(EmptyPassSeen(passes=self.empty, where=user_lines.caller_line()))
 
     def stepped(self) -> None:
         self._last_ns = time.perf_counter_ns()

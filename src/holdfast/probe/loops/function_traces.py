@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,8 @@ PART = "function_traces"
 _SIGNATURES = 6
 _EXPECTED_IN_FIT = 3  # for the first batch, the last one, and one whose placement differs
 _LONG_COMPILE_S = 0.05  # the many below it are single operations
+_AGAIN_S = 10.0  # long compilations are written more often than at each doubling,
+_AGAIN_TRACES = 64  # up to here
 
 
 @dataclass
@@ -35,6 +38,9 @@ class TracedFunction:
     in_fit: tuple[int, int] = (0, 0)  # the number of a fit, and compilations in it
     last_step: int = -1  # of the last compilation: a step compiles one operation for each of its layers
     last_call: int = -1  # tracing twice in one call, as when variables are made, is one trace
+    seconds: float = 0.0  # of the compilations that are not expected
+    recorded: int = 0  # how many traces the newest event has
+    recorded_at: float = 0.0
 
 
 class TraceCounter:
@@ -44,10 +50,11 @@ class TraceCounter:
         # By thread; the number of a thread that has ended is given again.
         self._stacks: dict[int, list[tuple[Any, int]]] = {}
         self._counts_xla = False
+        self._flushes = False
 
     def new_run(self) -> None:
         self._by_place.clear()
-        self._counts_xla = False
+        self._counts_xla = self._flushes = False
 
     # -- calls of tf.function objects -----------------------------------------------------------------
 
@@ -136,7 +143,9 @@ class TraceCounter:
         """JAX has compiled a function."""
         traced = self._by_place.setdefault("jax " + name, TracedFunction(name, user_lines.caller_line()))
         traced.traces += 1
-        traced.expected += self._is_expected(traced)
+        expected = self._is_expected(traced)
+        traced.expected += expected
+        traced.seconds += 0.0 if expected else duration_s
         traced.signatures.append(f"compiled in {duration_s} s")
         del traced.signatures[:-_SIGNATURES]
         self._record(traced)
@@ -175,18 +184,32 @@ class TraceCounter:
         )
 
     def _record(self, traced: TracedFunction) -> None:
-        count = traced.traces
-        if count > 4 and count & (count - 1):  # the first four, then at each doubling
-            return
+        count, now = traced.traces, time.monotonic()
+        if not self._flushes:
+            self._flushes = True
+            self._context.at_exit.append(self.write_newest)
+        often = count < _AGAIN_TRACES and now - traced.recorded_at >= _AGAIN_S
+        if count <= 4 or not count & (count - 1) or often:  # the first four, then at each doubling
+            self._write(traced, now)
+
+    def write_newest(self) -> None:
+        """When the process ends: counts since the last doubling."""
+        for traced in list(self._by_place.values()):
+            if traced.traces > traced.recorded:
+                self._write(traced, time.monotonic())
+
+    def _write(self, traced: TracedFunction, now: float) -> None:
+        traced.recorded, traced.recorded_at = traced.traces, now
         self._context.record(
             TracesCounted(
                 function=traced.name,
                 where=traced.where,
-                traces=count,
+                traces=traced.traces,
                 calls=traced.calls,
                 reason=reason(traced),
                 signatures=list(traced.signatures),
                 expected=traced.expected,
+                seconds=round(traced.seconds, 3),
             )
         )
 

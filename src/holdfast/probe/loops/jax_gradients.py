@@ -18,6 +18,8 @@ from ..runtime.wrapping import Function, replace
 PART = "jax_gradients"
 _FEWEST_ARRAYS = 2
 _SMALL, _MOST_SMALL = 4_096, 8
+#: Modules of libraries that give a function of the user's to JAX, in a function of their own.
+_HAND_ON = ("flax.nnx.transforms.compilation", "flax.nnx.transforms.autodiff")
 GradientTaken = Callable[[List[Any], Any], None]
 
 
@@ -30,7 +32,7 @@ def hook(context: ProbeContext, module: Any, taken: GradientTaken) -> None:
 def _observed(context: ProbeContext, original: Function, has_value: bool, taken: GradientTaken) -> Function:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         function = original(*args, **kwargs)
-        if not user_lines.is_user_file(sys._getframe(1).f_code.co_filename):
+        if not of_the_user(sys._getframe(1)):
             return function
         has_aux = bool(kwargs.get("has_aux"))
 
@@ -43,6 +45,12 @@ def _observed(context: ProbeContext, original: Function, has_value: bool, taken:
         return gradient
 
     return wrapped
+
+
+def of_the_user(frame: Any) -> bool:
+    """The code that calls is the user's own, or hands on a function of the user's."""
+    handed_on = frame.f_globals.get("__name__") in _HAND_ON
+    return handed_on or user_lines.is_user_file(frame.f_code.co_filename)
 
 
 def _report(result: Any, has_value: bool, has_aux: bool, taken: GradientTaken) -> None:

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..loop_data import fit_step, jitted_step
-from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.weak_references import weak
@@ -130,6 +129,8 @@ class JitSteps:
                 continue
             value = float(one.loss)
             self._read += 1
+            if math.isfinite(value) and not self._broken:
+                self._check_weights(one, value)
             if self._read > _ALWAYS_FIRST:
                 self._not_before_ns = begun + int((time.perf_counter_ns() - begun) / _SHARE)
             if math.isfinite(value):
@@ -139,6 +140,13 @@ class JitSteps:
                 self._breaks(one)
                 continue
             self._loop.late_loss(one.step, value)
+
+    def _check_weights(self, one: _Unread, loss: float) -> None:
+        """A loss may well be a number though the weights are none: `where` chooses between two values. One small array
+        of weights shows it; a gradient that is not finite breaks all of them."""
+        if one.given and _all_finite(one.given[:1]) is False:
+            self._broken = True
+            self._loop.late_broken_weights(one.step, loss)
 
     def _breaks(self, found: _Unread) -> None:
         """The first loss that is not finite, among those that there was no time to read. Weights that were not finite
@@ -277,7 +285,7 @@ def hook(context: ProbeContext, module: Any) -> None:
             if sys._getframe(1).f_globals.get("__name__") == fit_step.MODULE:
                 seen = context.guard(fit_step.PART, fit_step.observed, context, function, *args[:1])
                 return function if seen is None else seen
-            users = user_lines.is_user_file(sys._getframe(1).f_code.co_filename)
+            users = jax_gradients.of_the_user(sys._getframe(1))
             jitted = type(function).__name__ == "PjitFunction"
             return ObservedJit(function, steps, context) if users and jitted else function
 

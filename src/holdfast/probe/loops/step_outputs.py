@@ -61,6 +61,16 @@ def by_name(returned: Returned, result: Any, differentiated: str = "") -> dict[s
     return scalars
 
 
+def handed_on(function: Any, result: Any) -> tuple[Any, Any]:
+    """The user's own function, and what it returned, where a library (flax.nnx) has put one of its own around it: that
+    returns the state of the models too."""
+    own = getattr(function, "f", None)
+    library = str(getattr(type(function), "__module__", "")).startswith("flax.")
+    if not library or not callable(own) or not isinstance(result, tuple) or not result:
+        return function, result
+    return own, result[0] if len(result) == 2 else result[-1]
+
+
 def read(function: Any) -> Returned:
     """From the function's last `return`, and its last assignments."""
     try:

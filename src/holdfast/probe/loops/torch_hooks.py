@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from ...journal.events import StateDictLoaded
+from ..loop_data import loss_scaler
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
@@ -37,6 +38,7 @@ def hook_optimizer(context: ProbeContext, module: Any) -> None:
                 context.guard(PART, read_devices, context, optimizer)
             context.guard(PART, loop.optimizer_stepped, optimizer)
             context.guard(torch_gradients.PART, gradients.stepped, optimizer)
+            context.loss_scaler.optimizer_stepped()
 
     if register is not None:
         register(stepped)
@@ -53,7 +55,8 @@ def hook_tensor(context: ProbeContext, module: Any) -> None:
     loop, gradients = context.loop, context.torch_gradients
 
     def begins(args: Any, kwargs: Any) -> None:
-        loop.gradient_taken(args[0].detach())
+        loop.gradient_taken(context.loss_scaler.original(args[0]))
+        context.guard(loss_scaler.PART, context.loss_scaler.backward_begins, args[0])
         context.guard(torch_gradients.PART, gradients.backward_begins, args[0])
 
     observe(
@@ -96,6 +99,11 @@ def hook_module(context: ProbeContext, module: Any) -> None:
         context, module.Module, "load_state_dict", PART,
         before=lambda args, kwargs: (*args, kwargs["state_dict"]) if "state_dict" in kwargs else args,
         after=loaded,
+    )  # fmt: skip
+
+    observe(
+        context, module.Module, "eval", PART,
+        before=lambda args, kwargs: context.torch_layers.modes.switched_to_inference(),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ... import secret_text
 from ...journal.events import FrameworkSeen
+from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 
@@ -55,6 +56,7 @@ class FrameworkLog:
                 backend=backend,
                 versions=_versions() if first else {},
                 environment=_environment() if first else {},
+                environment_set=_set_by_imports() if first else {},
                 built_with_cuda=built_with_cuda,
             )
         )
@@ -189,6 +191,44 @@ def _environment() -> dict[str, str]:
         if name.startswith(_PREFIXES) or name in _NAMES
     }
     return secret_text.environment(chosen)
+
+
+_CHOICES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "CUDA_VISIBLE_DEVICES")
+_LONGEST_FILE = 1 << 20
+
+
+def _set_by_imports(initial: str = "/proc/self/environ") -> dict[str, str]:
+    """Choices of a device that the process was not started with, and which imported file of the user's names them.
+
+    One that the script itself makes is not among them.
+    """
+    try:
+        with open(initial, "rb") as file:
+            given = file.read().split(b"\0")
+    except OSError:  # another system
+        return {}
+    changed = [
+        name for name in _CHOICES if name in os.environ and f"{name}={os.environ[name]}".encode() not in given
+    ]
+    return {name: where for name, where in ((name, _named_by_import(name)) for name in changed) if where}
+
+
+def _named_by_import(variable: str) -> str:
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if name == "__main__" or not isinstance(path, str) or not user_lines.is_user_file(path):
+            continue
+        try:
+            if not path.endswith(".py") or os.path.getsize(path) > _LONGEST_FILE:
+                continue
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        for number, line in enumerate(lines, 1):
+            if variable in line and "environ" in line:
+                return f"{os.path.basename(path)}:{number}"
+    return ""
 
 
 HOOKS = {

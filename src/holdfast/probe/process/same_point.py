@@ -20,7 +20,7 @@ from ..runtime.context import ProbeContext
 PART = "same_point"
 _QUIET_S = 3.0
 _FIRST_S, _EVERY_S = 8.0, 4.0
-_MAX_EVENTS, _MAX_IN_ALL = 15, 400  # of one silence; of a run whose steps take long
+_MAX_EVENTS, _MAX_IN_ALL = 45, 400  # of one silence, which may be judged after 90 s; of a run
 _MAX_FRAMES = 12  # in an event, innermost first
 _GPU_FILES = ("/dev/nvidia", "/dev/dxg", "/dev/kfd")
 _PLAIN = (int, float, bool, str, bytes, type(None))

@@ -41,6 +41,7 @@ class WorkerLog:
     def new_run(self) -> None:
         self._started: dict[tuple[str, str, str], int] = {}
         self._ended: set[int] = set()
+        self._finished: set[int] = set()
         self._seeds: set[tuple[str, str]] = set()
 
     def started(self, event: WorkersStarted) -> None:
@@ -57,17 +58,21 @@ class WorkerLog:
             self._context.record(SeedSet(by=name, seed=plain, where=where))
 
     def polled(self, popen: Any, code: int | None) -> None:
-        """SIGTERM is how a pool ends its workers on purpose."""
-        if not code or code == -signal.SIGTERM or popen.pid in self._ended or len(self._ended) >= _MAX_ENDED:
+        """SIGTERM is how a pool ends its workers on purpose. One that finished is no death, which has to be known too:
+        from outside the two look alike."""
+        well = code == 0
+        ended = self._finished if well else self._ended
+        if code is None or code == -signal.SIGTERM or popen.pid in ended or len(ended) >= _MAX_ENDED:
             return
-        self._ended.add(popen.pid)
+        ended.add(popen.pid)
         lived_s = time.monotonic() - getattr(popen, "_holdfast_began", time.monotonic())
         self._context.record(
             WorkerGone(
                 worker_pid=popen.pid, name="a worker", lived_s=round(lived_s, 1), last_state=ended_on(code)
             )
         )
-        self._record_crash(popen.pid)
+        if not well:
+            self._record_crash(popen.pid)
 
     def _record_crash(self, pid: int) -> None:
         """The worker's own fault handler has written where it was."""
@@ -98,7 +103,7 @@ def hook_popen(context: ProbeContext, module: Any) -> None:
 
 def ended_on(code: int) -> str:
     """An exit code as `multiprocessing` gives it: negative for a signal."""
-    if code > 0:
+    if code >= 0:
         return f"exit code {code}"
     names = {known.value: known.name for known in signal.Signals}
     return names.get(-code, f"signal {-code}")

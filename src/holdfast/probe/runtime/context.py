@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from ..loop_data.gpu_losses import GpuLosses
     from ..loop_data.loop_model import LoopModel
     from ..loop_data.loss_metrics import LossMetrics
+    from ..loop_data.loss_scaler import LossScaler
     from ..loop_data.loss_terms import LossTerms
+    from ..loop_data.normalisation import Averages
     from ..loop_data.step_arguments import StepArguments
     from ..loop_data.torch_layers import TorchLayers
     from ..loops.custom_loop import CustomLoop
@@ -91,6 +93,7 @@ class ProbeContext:
     gradients: UnappliedGradients
     torch_gradients: TorchGradients
     gpu_losses: GpuLosses
+    loss_scaler: LossScaler
     loss_calls: LossCalls
     loss_terms: LossTerms
     loss_metrics: LossMetrics
@@ -98,6 +101,7 @@ class ProbeContext:
     eager_operations: EagerOperations
     torch_layers: TorchLayers
     loop_model: LoopModel
+    averages: Averages
     data_end: DataEnd
     hand_updates: HandUpdates
     inputs: InputObserver
@@ -172,7 +176,8 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop,
-            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_calls, self.loss_terms,
+            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_scaler, self.loss_calls,
+            self.loss_terms,
             self.loss_metrics,
             self.step_arguments,
             self.eager_operations, self.torch_layers, self.loop_model, self.data_end, self.hand_updates,

@@ -163,6 +163,12 @@ class Losses:
             self._last_finite = loss
             self._not_finite("gradient", "", math.nan, model, exact=True, before=True)
 
+    def weights_broke(self, step: int, loss: float) -> None:
+        """Before this step, whose loss is a number. They are not at hand any more."""
+        if "weights" not in self._recorded:
+            self._recorded_step, self._last_finite = step, loss
+            self._not_finite("weights", "", math.nan, None, exact=True, before=None, seen="later")
+
     def numbers(self, logs: Any) -> dict[str, float]:
         """Of logs that are numbers already, or, as Keras 2 hands them on, values in host memory."""
         if not isinstance(logs, dict):
@@ -305,7 +311,15 @@ class Losses:
     # -- the first value that is not finite -----------------------------------------------------------
 
     def _not_finite(
-        self, what: str, name: str, value: float, model: Any, *, exact: bool, before: bool | None
+        self,
+        what: str,
+        name: str,
+        value: float,
+        model: Any,
+        *,
+        exact: bool,
+        before: bool | None,
+        seen: str = "",
     ) -> None:
         self._recorded.add(what if what in ("weights", "gradient") else name)
         heartbeat = self._context.heartbeat
@@ -335,7 +349,7 @@ class Losses:
                     "recent_steps": [_json(loss) for loss in self.recent_steps],
                     "first_weight": survey.name,
                     "statistics_finite": survey.statistics,
-                    "seen": "at once" if exact else "later",
+                    "seen": seen or ("at once" if exact else "later"),
                     "loss_scale": model_facts.loss_scale(model),
                 },
             ),

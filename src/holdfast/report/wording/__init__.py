@@ -16,6 +16,7 @@ from holdfast.report.wording import (
     learning_wording,
     memory_wording,
     numerics_wording,
+    other_frameworks,
     processes_wording,
     run_wording,
     shared_wording,
@@ -80,7 +81,8 @@ def advice(remedy: Remedy) -> tuple[str, str]:
     """What to do, and a few lines that can be pasted, or ""."""
     try:
         found = REMEDIES[remedy.kind]
-        return filled(found.do, remedy.values), filled(found.code, remedy.values)
+        code = other_frameworks.code_for(remedy.kind, remedy.program, found.code)
+        return filled(found.do, remedy.values), filled(code, remedy.values)
     except Exception:
         return _unworded(remedy.kind, remedy.values), ""
 

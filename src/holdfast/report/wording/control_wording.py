@@ -78,6 +78,8 @@ TITLES: dict[str, Text] = {
     "learning-rate-collapsed.by-steps": "since step {step:count} of {steps:count} a step changes the weights by next "
     "to nothing",
     "nothing-trainable": "nothing is trainable: training changes no weight",
+    "nothing-trainable.of-other-weights": "the optimizer at {where} was given no weight of what is trained: no weight "
+    "changes",
     "nothing-trainable.no-gradient": "no gradient reaches any weight: the loss does not follow from them "
     "by steps that can be differentiated",
     "resume-lost-state": "it was resumed without the optimizer's state: momenta and schedule started again",

@@ -147,6 +147,8 @@ TITLES: dict[str, Text] = {
     "dataset-empty.validation": "the validation dataset[ ({where})] is empty: there are no val_ metrics",
     "dataset-smaller-than-batch": "{records:count record} are fewer than a batch of {batch}, and incomplete batches "
     "are dropped",
+    "dataset-smaller-than-batch.workers": "each of the {workers} loader processes makes batches of its own, and none "
+    "has {batch:count record} for one: incomplete batches are dropped",
     "undecodable-image": lambda values: (
         filled("the image {file} cannot be decoded", values)
         if values["file"]
@@ -163,6 +165,8 @@ TITLES: dict[str, Text] = {
     ),
     "corrupt-record.damaged": "the file {file} is corrupt",
     "corrupt-record.cut-off": "the data file {file} is cut off",
+    "corrupt-record.cut-off-while-mapped": "{file} was cut off to {size_bytes:size} while {mapped_bytes:size} of it "
+    "were mapped into memory",
     "corrupt-record.open": "the file {file} is cut off; whether it holds data or weights is not known",
     "corrupt-record.perhaps": "{file} may hold data",
     "data-silently-dropped": "corrupt data is dropped silently, and good data after it is lost too",
@@ -207,6 +211,7 @@ FACTS: dict[str, Text] = {
     "data.only-file": "the only file of the dataset is {file}",
     "data.not-seen": "no dataset was seen from inside the process",
     "queue.producer": _producer,
+    "pipe.own-writer": "the process that reads {pipe} has it open for writing too: it never sees its end",
     "queue.no-producer": lambda values: (
         ("no other process of the run and no" if values["between_processes"] else "no")
         + " other thread of the script is alive: nothing is left that could fill the queue"
@@ -220,6 +225,7 @@ FACTS: dict[str, Text] = {
     "validations.without-batches": "{count:count validation} ended after 0 batches, without a metric",
     "data.no-elements": "the {role} dataset has 0 elements, by its own count",
     "data.no-file-matched": "no file matched its pattern",
+    "loader.dropped-rows": "{rows:list 8} records were read and dropped, with a batch of {batch}",
     "pipeline.drops-remainder": "batch[ ({where})] takes {batch} with drop_remainder=True out of {records:count "
     "record}",
     "pipeline.ignores-errors": "ignore_errors[ ({where})] silently drops every element that raises",
@@ -293,6 +299,10 @@ REMEDIES: dict[str, Advice] = {
         "let the producer end the queue: put an end mark last, in a `finally`, and stop at it",
         "finally: queue.put(None)",
     ),
+    "pipe.close-own-end": Advice(
+        "open {pipe} only for reading, and close the end for writing in the process that reads",
+        'open(path, "rb")   # not os.O_RDWR; of multiprocessing.Pipe: writer.close() after start()',
+    ),
     "program.run-with-timeout": Advice(
         "give the program a timeout, so that it raises", "subprocess.run([…], timeout=60, check=True)"
     ),
@@ -315,6 +325,10 @@ REMEDIES: dict[str, Advice] = {
     "data.check-path": Advice("check the data before training: `holdfast check PATH`"),
     "data.check-the-split": Advice(
         "check how the data is split: `skip`, `take` and a split of 0 leave nothing"
+    ),
+    "loader.keep-last": Advice(
+        "keep the incomplete batch, or use a smaller one; fewer workers have more records each",
+        "DataLoader(ds, batch_size={records}, drop_last=False)",
     ),
     "batch.shrink-to-dataset": Advice(
         "use a smaller batch, or keep the incomplete one", "ds = ds.batch({records})"

@@ -47,6 +47,9 @@ FACTS: dict[str, Text] = {
     "variables changed",
     "gpu.result-pending": "the result of the newest step is not there yet: the GPU works on that step",
     "batch.larger": _larger,
+    "memory.request-beyond-all": "{bytes:size} were requested at once, after {steps:count step} of the same loop; the "
+    "process used {own_bytes:size} of the GPU in all",
+    "array.largest-at-hand": "{name}, the largest array at hand then, has the shape {shape}",
     "memory.jumped": "memory was flat for {steps:count step} and then rose by {bytes:size} at once",
     "memory.flat-until-the-end": "memory was flat for {steps:count step}, and the end came between two measurements",
     "memory.grew-after-flat": lambda values: f"{shared_wording.grew(values)}; before that it was flat",

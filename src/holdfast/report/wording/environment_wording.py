@@ -79,7 +79,7 @@ TITLES: dict[str, Text] = {
     "host-rebooted.node-failed": "the scheduler lost {nodes:list 3}, a node of the job",
     "peer-missing": "another machine of the group is not there",
     "peer-missing.elsewhere": "one process of the group waits for the others, and another one is elsewhere[, at "
-    "{where}]: they did not do the same number of steps",
+    "{where}][{steps:if}: they did not do the same number of steps]",
     "peer-missing.joining": "it waits for the other machines to join",
     "peer-missing.lost": _lost,
     "peer-missing.agent": lambda values: f"process {values['rank']} of the group {_AGENT[values['remark']]}",
@@ -114,7 +114,15 @@ FACTS: dict[str, Text] = {
         )
     ),
     "steps.duration": "a step takes {seconds:duration}; compiled, it would take a tenth where operations are small",
-    "compile.counted": lambda values: filled("{function}[ ({where})] was compiled ", values) + _times(values),
+    "gpu.never-opened": "no process of the run had memory on the GPU at any of {looks:count look}",
+    "arguments.gpu-asked": "the script was given {argument}",
+    "arguments.cpu-asked": "the script was given {argument}",
+    "environment.cpu-set-inside": "{where} sets {variable} for the whole process when it is imported",
+    "compile.counted": lambda values: (
+        filled("{function}[ ({where})] was compiled ", values)
+        + _times(values)
+        + filled("[, which took {seconds:duration}]", values)
+    ),
     "compile.by-xla": lambda values: (
         "it is compiled by XLA (jit_compile)" if values["jit_compile"] else "JAX compiles every new shape"
     ),
@@ -130,6 +138,10 @@ FACTS: dict[str, Text] = {
     "group.stop-requested": "the group was asked to stop: {text}",
     "group.elsewhere": "process {pid} is at {where}",
     "group.configured": "{variable} names several machines",
+    "group.batches": lambda values: (
+        "batches in a pass over the data, by process: "
+        + ", ".join(f"{pid}: {batches:,}" for pid, batches in values["by_process"].items())
+    ),
     "group.steps": lambda values: (
         "steps by process: " + ", ".join(f"{rank}: {steps:,}" for rank, steps in values["by_rank"].items())
     ),
@@ -182,6 +194,10 @@ REMEDIES: dict[str, Advice] = {
         "pad to one size, or to a few", "ds = ds.padded_batch(8, padded_shapes=([512, 512, 3], [100, 4]))"
     ),
     "shapes.use-a-few": Advice("use a few lengths, each padded to the next: one compile for each"),
+    "environment.set-in-workers": Advice(
+        "let only the processes that need it choose the CPU",
+        'def start():\n    os.environ.update({variable}="cpu")\nProcessPoolExecutor(initializer=start)',
+    ),
     "compile.without-xla": Advice(
         "leave XLA out where shapes must vary", "model.compile(…, jit_compile=False)"
     ),
@@ -217,6 +233,13 @@ REMEDIES: dict[str, Advice] = {
     ),
     "group.explain-agent": Advice(
         "look at that process, which has a run folder of its own", "holdfast explain RUN/peers/{rank}"
+    ),
+    "group.same-collectives": Advice(
+        "let every process call the same collectives in the same order: none of them inside `if rank == 0`",
+    ),
+    "group.join-uneven": Advice(
+        "let the process that is done shadow the others' collectives",
+        "with torch.distributed.algorithms.join.Join([model]): …   # or DistributedSampler(ds, drop_last=True)",
     ),
     "group.same-batches": Advice(
         "give every process the same number: drop the remainder, or repeat and count steps",

@@ -138,11 +138,21 @@ TITLES: dict[str, Text] = {
     "which gives parts of 1" + _AT,
     "boxes-wrong-format.two-scales": "{by_one:percent} of the boxes are parts of the image from 0 to 1, and the others "
     "are in pixels, up to {high:number}",
+    "boxes-wrong-format.beside": "{outside:percent} of the boxes lie beside the image in {axis}, and none in the other "
+    "direction: are they mirrored in another unit?",
+    "boxes-wrong-format.inverted": "{inverted:percent} of the boxes end before they begin in {axis}, and none in the "
+    "other direction: a mirror exchanges the two edges",
+    "boxes-wrong-format.one-cell": "{one_cell:percent} of the objects lie in one cell of the grid, and their place in "
+    "it goes up to {highest:number} cells: are the boxes in pixels?",
+    "boxes-wrong-format.negative-size": "{negative:percent} of the objects have a width or a height below 0: are the "
+    "last two numbers of their boxes a size or a corner?",
     "boxes-wrong-format.two-formats": "some boxes are corners, and others are a position with a width and a height",
     "boxes-wrong-format.not-corners": "the boxes are not given by their corners, and {name} finds no overlap",
     "boxes-wrong-format.beyond": _beyond,
     "background-id-clash": "class id {class_id} means background and an object: {objects:count box/boxes} and "
     "{empty:count place} without a box have it",
+    "background-id-clash.only": "every place has class id {class_id}, {objects:count box/boxes} and "
+    "{empty:count place} without a box: nothing tells an object from background",
     "background-id-clash.unused": "most places have class id 0, and unit {unused} of {units} has no label: is 0 the "
     "background or an object?",
     "box-loss-dominates": "the loss of the boxes is {times:number} times that of the classes, and the classes are not "
@@ -150,6 +160,7 @@ TITLES: dict[str, Text] = {
     "all-background": "the network answers background at every place: {share:percent} of them are class {class_id}",
     "output-loss-mismatch.one-unit": "{layer} is 1.0 for every input: a softmax over one unit" + _AT,
     "output-loss-mismatch.categorical-of-one": "{loss} over one unit is the same for every answer" + _AT,
+    "output-loss-mismatch.refused": "binary_cross_entropy expects probabilities, and was given values outside 0 and 1",
     "output-loss-mismatch.not-probabilities": "the loss {loss} expects probabilities, and {layer} gives any number"
     + _AT,
     "output-loss-mismatch.twice": "the {activation} is applied twice: by {layer} and by the loss with from_logits=True"
@@ -178,6 +189,10 @@ TITLES: dict[str, Text] = {
     "loss-task-mismatch.ids": "the loss {loss} compares class ids up to {high:number} with {units} probabilities"
     + _AT,
     "shapes-broadcast": _shapes_title,
+    "shapes-broadcast.refused": lambda values: (
+        f"an array of shape {_shape(values['predicted'])} is stretched over one of shape {_shape(values['wanted'])}: "
+        f"the {values['rows']:,} times {values['rows']:,} pairs do not fit into memory"
+    ),
     "metric-mismatch.contradicted": "the accuracy counts something else than the answers: with a loss of {loss:number} "
     "at least {least:percent} of them are right, and it says {accuracy:percent}" + _AT,
     "metric-mismatch.numbers": "accuracy says nothing about a regression: no prediction equals its target"
@@ -185,6 +200,9 @@ TITLES: dict[str, Text] = {
     "metric-mismatch.binary": "binary accuracy of rows with one 1 is {always:percent} for whoever always says 0"
     + _AT,
     "targets-not-scaled": lambda values: f"the targets are {_span(values)}, far from where a network starts",
+    "input-scale-mismatch.saturates": "inputs of up to {high:number} put the first activation at its limits: "
+    "nothing of them "
+    "passes",
     "input-scale-mismatch.columns": "the columns of the inputs vary by {smallest:number} to {largest:number}: the "
     "largest drowns the others" + _AT,
     "input-constant": "all input rows are the same" + _AT,
@@ -192,12 +210,20 @@ TITLES: dict[str, Text] = {
     "labels-unrelated": "the labels do not depend on the inputs: rows that are alike have labels as by chance",
     "labels-unrelated.images": "the labels do not depend on the images: what their shapes and colours say about the "
     "labels is as by chance",
+    "labels-unrelated.pairs": "the pairs do not belong together: two loaders are drawn from in turn, and each "
+    "shuffles for "
+    "itself",
     "class-imbalance": "{share:percent} of the labels are class {class_id}, and the network answers nothing else",
     "framework-warning": "the framework warned: {text:clip 110}" + _AT,
 }
 
 FACTS: dict[str, Text] = {
+    "loaders.orders-apart": "two loaders of {rows:count row} each are drawn from in turn[ ({where})], each in a random "
+    "order of its own[: one generator makes both, one after the other{shared_generator:if}]",
+    "loss.by-chance": "the loss is {last:number} after {steps:count step}; by chance it is {chance:number}",
     "boxes.columns": _columns,
+    "boxes.cells": "of {objects:count object} in a grid {one_cell:percent} share one cell, {beyond:percent} lie "
+    "outside of their own, and {negative:percent} have a size below 0",
     "boxes.output": "the output for boxes ends with {activation}[ at {where}]",
     "overlap.none": "{name} shows an overlap of {last:percent} at the end[, although the loss fell by {fell:percent}]",
     "ids.of-both": "{objects:count box/boxes} and {empty:count place} without a box have class id {class_id}",
@@ -205,6 +231,8 @@ FACTS: dict[str, Text] = {
     "objects with that id",
     "ids.not-found": "by the number of the model that tells objects best, {found:percent} of those with id {class_id} "
     "are found, and {others:percent} of the other ids or more",
+    "ids.no-other-output": "the model has {units:count output} for classes, four numbers for a box, and nothing that "
+    "says whether there is an object",
     "ids.unused-unit": "the network has {units:count unit} for classes, and no label uses the last one, {unused}",
     "loss.part-course": "{name} went from {first:number} to {last:number}",
     "places.by-class": "{share:percent} of {places:count place} are class {class_id}",
@@ -224,6 +252,10 @@ FACTS: dict[str, Text] = {
     "loss.reads-logits-behind": "TensorFlow's loss reads the numbers behind the {activation}: it trains as with a "
     "softmax, and only the predictions are other numbers",
     "shapes.compared": _shapes,
+    "arrays.stretched": lambda values: (
+        f"{values['column']} has the shape {_shape(values['column_shape'])}, and {values['row']} "
+        f"{_shape(values['row_shape'])}"
+    ),
     "inputs.column-scales": "the standard deviations of {columns:count column} go from {smallest:number} to "
     "{largest:number}",
     "inputs.all-equal": "{rows:count row} of inputs are equal, with values from {low:number} to {high:number}",
@@ -246,6 +278,13 @@ REMEDIES: dict[str, Advice] = {
     ),
     "boxes.to-corners": Advice(
         "convert to corners before the overlap is computed", "x1, y1, x2, y2 = x, y, x + width, y + height"
+    ),
+    "boxes.mirror": Advice(
+        "mirror the boxes in their own unit, and exchange their edges",
+        "x1, x2 = width - x2, width - x1   # 1 - x for parts",
+    ),
+    "boxes.cell-of-parts": Advice(
+        "divide the boxes by the image's size before the cell is computed", "boxes = boxes / image_size"
     ),
     "boxes.scale-with-image": Advice(
         "scale the boxes with the images when those are resized", "boxes = boxes * (new_size / old_size)"
@@ -292,6 +331,10 @@ REMEDIES: dict[str, Advice] = {
         "use the binary cross-entropy for one unit",
         'Dense(1, activation="sigmoid")   # loss="binary_crossentropy"',
     ),
+    "loss.with-logits-in-torch": Advice(
+        "use the loss that takes raw scores, or give this one their sigmoid",
+        "loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, targets)",
+    ),
     "loss.from-logits": Advice("let the loss take any number", "loss=keras.losses.{loss}(from_logits=True)"),
     "loss.from-probabilities": Advice(
         "say that they are probabilities", "loss=keras.losses.{loss}(from_logits=False)"
@@ -307,6 +350,10 @@ REMEDIES: dict[str, Advice] = {
     ),
     "targets.same-shape": Advice(
         "give targets and predictions the same shape", "y = y.reshape(len(y), 1)   # and Dense(1)"
+    ),
+    "arrays.same-shape": Advice(
+        "remove the last axis of {column} before it is compared; more memory is no cure",
+        "{column}.squeeze(-1)   # (n, 1) -> (n,)",
     ),
     "model.rescale-last": Advice(
         "scale the last layer's numbers inside the model",
@@ -337,6 +384,10 @@ REMEDIES: dict[str, Advice] = {
     "labels.check-files": Advice(
         "check that images and labels are in the same order: sorted names put 10 before 2",
         "label_of = dict(zip(table.name, table.label)); labels = [label_of[path.name] for path in paths]",
+    ),
+    "labels.one-dataset": Advice(
+        "draw both from one dataset with one loader: a row and what belongs to it have one place",
+        "loader = DataLoader(StackDataset(first, second), batch_size=64, shuffle=True)",
     ),
     "labels.check-order": Advice(
         "check that inputs and labels are in the same order: shuffle and sort both with one permutation",

@@ -46,6 +46,8 @@ def _check(values: Mapping[str, Any]) -> str:
 
 TITLES: dict[str, Text] = {
     "half-precision-overflow": "a value left the range of {precision}",
+    "half-precision-overflow.steps-left-out": "GradScaler has left out the last {in_a_row:count step}: a value left "
+    "the range of float16",
     "learning-rate-too-high": "the loss grew from step to step until it broke at step {step:count}" + _RATE,
     "learning-rate-too-high.broken": "the loss is {value} at step {step:count}" + _RATE,
     "learning-rate-too-high.huge": "the loss is {loss:number} at step {step:count}" + _RATE,
@@ -76,6 +78,10 @@ FACTS: dict[str, Text] = {
     "[; it was {last_finite:number} before]",
     "precision.float16": "the model computes in {precision}, whose largest value is 65,504 and whose "
     "smallest is 6e-8",
+    "scaler.left-out": "GradScaler was asked for {steps:count step} at {where}, and left out the last "
+    "{in_a_row:count step}[; its scale is {scale:number}]",
+    "scaler.loss-not-finite": "the loss itself is not finite, before it is scaled",
+    "scaler.half": "operations below the loss compute in float16, whose largest value is 65,504",
     "loss.scale": "the loss scale was {scale}",
     "loss.grew-beyond-float16": "the loss had grown far beyond the range of float16 before, as a too high "
     "learning rate "
@@ -148,6 +154,14 @@ REMEDIES: dict[str, Advice] = {
     "precision.keep-float32": Advice(
         "keep losses, norms and softmax in float32, and epsilons above 1e-4",
         'keras.layers.Activation("softmax", dtype="float32")',
+    ),
+    "precision.use-bfloat16-in-torch": Advice(
+        "use bfloat16: it has the range of float32, and needs no scaler",
+        "with torch.autocast(device, dtype=torch.bfloat16):",
+    ),
+    "precision.keep-float32-in-torch": Advice(
+        "compute sums, norms and matrix products of unscaled values in float32",
+        "with torch.autocast(device, enabled=False):\n    gram = features.float() @ features.float().mT",
     ),
     "learning-rate.lower": Advice(
         "use a learning rate of {learning_rate:or a tenth}, with a warm-up over the first steps",

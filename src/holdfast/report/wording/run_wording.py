@@ -105,6 +105,7 @@ TITLES: dict[str, Text] = {
         "ended": "it ended, and only its parent knows how",
         "stopped-early": "it ended by itself before its planned end, and the cause is not known",
     }.get(values["outcome"], "the cause is not known"),
+    "unknown.no-end": "the record stops without an end, and why is not known",
     "unknown.process-gone": "the process ended inside the block: its kernel was restarted or killed, or it crashed",
     "unknown.log": lambda values: (
         "the log stops before the planned end, and does not say why"

@@ -36,7 +36,10 @@ FACTS: dict[str, Text] = {
     "save.failed": "saving {path}[ ({where})] ended with {error:clip 120}[; {free_bytes:size} were free]",
     "save.succeeded-later": "saving {path:or again} succeeded after it",
     "disk.low": "the disk of '{disk}' had {free_bytes:size} left",
+    "file.mapped": "{path} is {size_bytes:size} long and has {stored_bytes:size} of its file system, which has "
+    "{free_bytes:size} left[; {mapped_bytes:size} of it were mapped into memory]",
     "disk-full.crash": lambda values: {
+        "SIGBUS": "SIGBUS is the kernel's signal for a page of a mapped file that cannot be had",
         "SIGSEGV": "the crash (SIGSEGV) followed from it: HDF5 crashes on a full disk",
         "SIGXFSZ": "SIGXFSZ is the kernel's signal for exceeding the file-size limit",
     }[values["signal"]],
@@ -93,6 +96,10 @@ REMEDIES: dict[str, Advice] = {
     "database.wait-longer": Advice("wait longer for it", "sqlite3.connect(path, timeout=60)"),
     "file.close": Advice(
         "close the files that it opens", 'with open(path, "rb") as file:\n    data = file.read()'
+    ),
+    "file.reserve-first": Advice(
+        "reserve the space before mapping it, so that a full disk raises an error",
+        "os.posix_fallocate(file.fileno(), 0, size)   # {path}",
     ),
     "limit.raise-open-files": Advice("raise the limit, if so many are needed", "ulimit -n 65536"),
     "folder.make": Advice("make the folder before writing to it", 'os.makedirs("{folder}", exist_ok=True)'),

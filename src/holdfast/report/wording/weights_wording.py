@@ -60,6 +60,8 @@ TITLES: dict[str, Text] = {
     "by {moved:number} of their size",
     "learning-rate-too-low.by-steps": "the learning rate is too low: {steps:count step} moved the weights "
     "by {moved:number} of their size, a step by {step:number}",
+    "learning-rate-too-low.clipped-while-scaled": "gradients are clipped to a norm of {norm:number} while GradScaler "
+    "has them multiplied by {scale:number}: {left:number} is left of them",
     "learning-rate-too-high.updates": "each step changes the weights by {ratio:percent} of their size"
     "[; the learning rate is {learning_rate:number}]",
     "learning-rate-too-high.spike": "the loss jumped to {highest:number} early on and stayed at "
@@ -68,9 +70,13 @@ TITLES: dict[str, Text] = {
     "batch-norm-misused": "as it predicts, the model is far worse than as it trains, on the same rows: batch "
     "normalisation "
     "uses averages that do not fit",
+    "batch-norm-misused.lags": "the averages of batch normalisation are still {left:percent} what they began "
+    "with after "
+    "{steps:count step}: as it predicts, the model is another than the one that was trained",
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
     "too-few-updates": "the training ended after {steps:count update}[, with the loss still falling{falls:if}]",
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
+    "dropout-too-strong.loop": "a dropout with a rate of {rate:number} leaves {left:percent} of the values[ ({where})]",
     "dropout-too-strong.outputs": "{layer} drops {rate} of the answers themselves: it comes after the last layer with "
     "weights[ ({where})]",
     "regularisation-too-strong": "the penalty on the weights is {share:percent} of the loss",
@@ -88,6 +94,9 @@ FACTS: dict[str, Text] = {
     "units.zero": "{share:percent} of the [{units} ]units of {layer} give exactly 0 for each of {rows:count "
     "row} of the "
     "training data",
+    "units.at-limits-for-every-row": "at step {step:count} {share:percent} of the units of {layer}, the first "
+    "activation, are "
+    "at a limit of {activation} for each of {rows:count row}: they tell no rows apart",
     "gradient.exactly-zero": "the gradient of every weight of {layer} is exactly 0: no step can change it",
     "predictions.the-same": "the model gives the same answer for each of {rows:count row}[: {value:number}]",
     "units.saturated": "{share:percent} of what {layer} gives for {rows:count row} lies within 0.001 of a limit of "
@@ -100,6 +109,8 @@ FACTS: dict[str, Text] = {
     "layers.linear": "{count:count layer} in a row have no activation: {layers:list 5}",
     "units.equal": "all units of {layer} had the same weights at the start, and have the same weights after "
     "{steps:count step}",
+    "scaler.clipped": "before GradScaler divides them, at {where}, the gradients had the same norm of {norm:number} at "
+    "{looks:count look}, as clipped ones have; its scale is {scale:number}",
     "weights.hardly-moved": "{steps:count step}[ of {optimizer:or the optimizer} at {learning_rate:number}] "
     "moved the weights "
     "by {moved:number} of their size[, a step by {step:number}]; about 0.001 a step is usual",
@@ -109,12 +120,19 @@ FACTS: dict[str, Text] = {
     "loss.by-mode": "the same {rows:count row} of the training data have a loss of {loss:number} as the model "
     "trains and "
     "of {predicts:number} as it predicts",
+    "norm.far-from-batches": "{far} of {layers:count layer} that normalise batches[, with a momentum of "
+    "{momentum},] have "
+    "averages far from their batches: the mean is off by {mean_off:number} standard deviations, the variance by "
+    "a factor "
+    "of {times:number}",
+    "loss.validated": "in epoch {epoch} the loss was {loss:number} in training and {validated:number} in validation",
     "norm.lags": "the moving averages of mean and variance were updated {steps:count} times; at the usual "
     "momentum of 0.99 "
     "some 500 updates are needed",
     "updates.few": "{steps:count update} in {epochs:count epoch}; from the middle to the end the loss fell by "
     "{fell:percent}",
     "dropout.leaves": "{layers:list 3} with a rate of {rate} leave {left:percent} of the values in training",
+    "dropout.seen": "a step of the loop drops {rate:percent} of the values, at {times:count place}",
     "dropout.of-outputs": "{layer} with a rate of {rate} comes after the last layer with weights",
     "loss.without-dropout": "the same rows have a loss of {loss:number} with dropout and of {predicts:number} without",
     "loss.penalty": "{penalty:number} of the loss of {loss:number} is a penalty on the weights",
@@ -151,6 +169,10 @@ REMEDIES: dict[str, Advice] = {
     "initializer.random": Advice(
         "start from random weights, as the default does",
         'keras.layers.Dense(units, kernel_initializer="glorot_uniform")',
+    ),
+    "gradients.unscale-before-clipping": Advice(
+        "unscale the gradients before they are clipped",
+        "scaler.unscale_(optimizer)\ntorch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\nscaler.step(optimizer)",
     ),
     "learning-rate.raise": Advice(
         "use a learning rate of {learning_rate:number}",

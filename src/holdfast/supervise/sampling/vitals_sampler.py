@@ -20,6 +20,7 @@ from holdfast.host.threads import BackgroundCall, PeriodicReader
 from holdfast.journal.beats import Beat
 from holdfast.journal.vitals import Process, Sample
 from holdfast.supervise.recording.output_follower import PrintedPosition
+from holdfast.supervise.sampling.mapped_files import MappedFiles
 from holdfast.supervise.stack_capture import syscalls
 
 _DETAIL_EVERY = 5
@@ -67,6 +68,7 @@ class Sampler:
         self._thread_cpu: dict[int, float] = {}
         self._thread_cpu_at = 0.0
         self.totals = ProcessTotals()
+        self.mapped = MappedFiles()
         self._io: dict[int, tuple[int, int]] = {}
         self._slow = PeriodicReader(self._read_slow, self._read_disks(), every_s=_SLOW_EVERY_S)
 
@@ -111,6 +113,7 @@ class Sampler:
         if self.root not in stats or stats[self.root].state in "ZX":
             return None
         main = self.trainer(beat)
+        self.mapped.look(main, stats[main].virtual_bytes)
         values: dict[str, Any] = {
             **_process_fields(stats[main]),
             **self._machine_fields(),

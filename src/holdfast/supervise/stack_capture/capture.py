@@ -121,6 +121,7 @@ def process_stacks(
         error=python.error,
         threads=threads,
         reads=pipe_ends.open_read_ends(pid),
+        writes=pipe_ends.open_write_ends(pid),
         makes_pipes=pipe_ends.pipe_creation_lines(
             frame.file for thread in threads for frame in thread.frames if is_user_frame(frame)
         ),

@@ -11,6 +11,7 @@ from holdfast.host import descriptors
 
 _MAX_FILES = 4096
 _MAX_CHARACTERS = 400_000
+_NO_FIFOS = ("/dev/", "/proc/", "/sys/")
 _STREAMS = ("stdin", "stdout", "stderr")
 
 
@@ -21,6 +22,19 @@ def open_read_ends(pid: int) -> list[str]:
         for number, name in descriptors.links(pid, most=_MAX_FILES)
         if name.startswith("pipe:") and not descriptors.is_open_to_write(pid, number)
     ]
+
+
+def open_write_ends(pid: int) -> list[str]:
+    """The pipes and FIFOs that the process has open to write: ``pipe:[4711]``, ``/data/frames.fifo``."""
+    writable = [
+        (number, name)
+        for number, name in descriptors.links(pid, most=_MAX_FILES)
+        if name.startswith(("pipe:", "/")) and not name.startswith(_NO_FIFOS)
+        if descriptors.is_open_to_write(pid, number)
+    ]
+    files = {name: f"/proc/{pid}/fd/{number}" for number, name in writable if name.startswith("/")}
+    fifos = set(descriptors.fifos_among(files))
+    return sorted({name for _, name in writable if name.startswith("pipe:") or name in fifos})
 
 
 def pipe_creation_lines(files: Iterable[str]) -> list[str]:

@@ -18,6 +18,8 @@ _FLOOR_S = 17.0  # half a minute is promised; GPUs are read every five seconds
 #: A host that does not wait for the GPU starts many steps ahead, JAX up to 32, and then waits for all of them at once.
 _AHEAD = 40
 _PACE_KNOWN_S, _FLOOR_BEFORE_S = 15.0, 90.0
+#: The same after many more steps than a host can be ahead, however fast they were.
+_MANY_STEPS, _FLOOR_AFTER_MANY_S = 3 * _AHEAD, 30.0
 _GPU_READ_S = 7.0
 _STEPS_KNOWN = 3  # before them the longest step says nothing
 #: The process reports every four seconds that it is at the same point.
@@ -71,7 +73,9 @@ def gpu_limit_s(durations: RunDurations, configured_s: float | None) -> float:
     step = limit_of(PhaseGroup.STEP, replace(durations, longest_compile_s=0.0))
     silent_s = max(durations.longest_s.get(group, 0.0) for group in STEPPING)
     paused_s = max(durations.busy_pause_s.values(), default=0.0)
-    floor_s = _FLOOR_S if durations.stepping_for_s >= _PACE_KNOWN_S else _FLOOR_BEFORE_S
+    floor_s = _FLOOR_AFTER_MANY_S if durations.steps >= _MANY_STEPS else _FLOOR_BEFORE_S
+    if durations.stepping_for_s >= _PACE_KNOWN_S:
+        floor_s = _FLOOR_S
     return max(
         floor_s, _AHEAD * durations.mean_step_s, 2 * step.idle_s, LIMIT_FACTOR * max(silent_s, paused_s)
     )

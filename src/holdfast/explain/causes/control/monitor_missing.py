@@ -1,5 +1,6 @@
 """A callback watches a metric that does not exist."""
 
+import errno
 import re
 from typing import Any
 
@@ -16,6 +17,7 @@ _NOT_THERE = (
     r"conditioned on metric [`'\"]?\w+[`'\"]? which is not available|"
     r"Can save best model only with \w+ available"
 )
+_MODEL_FILE = re.compile(r"\.(h5|hdf5|keras|ckpt|index|pt|pth|npz|pkl|pickle|safetensors|weights)$")
 _NAME = re.compile(r"metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]")
 
 
@@ -56,7 +58,12 @@ def _watching(evidence: Evidence) -> tuple[Fit | None, str, str]:
         }  # validation may not come every epoch
         for one in fit.start.callbacks:
             monitor = one.get("settings", {}).get("monitor")
-            if monitor and logged and monitor not in logged and _acts_on_it(one):
+            if (
+                monitor
+                and logged
+                and monitor not in logged
+                and (_acts_on_it(one) or (_is_own(one) and _kept_from_writing(evidence, str(monitor))))
+            ):
                 return fit, str(one.get("class")), str(monitor)
     return None, "", ""
 
@@ -65,7 +72,27 @@ def _kept_from_writing(evidence: Evidence, monitor: str) -> bool:
     """The run ended because a file is not there that is written when this metric improves."""
     callback = never_written_by(evidence)
     settings = callback.get("settings", {}) if callback is not None else {}
-    return bool(settings.get("save_best_only")) and settings.get("monitor") == monitor
+    if callback is not None and settings.get("monitor") == monitor:
+        return bool(settings.get("save_best_only")) or _is_own(callback)
+    return _silent_saver(evidence, monitor)
+
+
+def _silent_saver(evidence: Evidence, monitor: str) -> bool:
+    """A callback of the user's own that looks at this metric, in a run that has saved nothing and misses a model."""
+    error = evidence.error
+    missing = [path for path in error.paths if _MODEL_FILE.search(path)] if error is not None else []
+    if error is None or error.errno != errno.ENOENT or not missing or evidence.all(ev.SaveDone):
+        return False
+    callbacks = [one for fit in evidence.fits for one in fit.start.callbacks if _is_own(one)]
+    settings = [one.get("settings", {}) for one in callbacks]
+    watching = [one for one in settings if one.get("monitor") == monitor and not one.get("filepath")]
+    return bool(watching)
+
+
+def _is_own(callback: dict[str, Any]) -> bool:
+    """It is none of Keras's: what it does with its metric is not known."""
+    module = str(callback.get("module") or "")
+    return bool(module) and not module.startswith(("keras", "tf_keras", "tensorflow"))
 
 
 def _raised(evidence: Evidence) -> Fact | None:

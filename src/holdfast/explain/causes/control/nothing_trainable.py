@@ -7,7 +7,7 @@ from holdfast.explain.readings.course import course
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.warnings_seen import FrameworkWarning, warned_of
 from holdfast.explain.readings.weights import moved
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _WARNING = "does not have any trainable weights"
 _REFUSED = ErrorText(
@@ -50,6 +50,8 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
 def _in_a_loop(evidence: Evidence) -> Finding | None:
     """An optimizer of torch's takes steps, and every parameter that it was given is frozen; or it was given none."""
     seen = evidence.first(ev.StepsWithoutGradients)
+    if seen is not None and seen.event.frozen is None and not seen.event.reached:
+        return _of_other_weights(evidence, seen)
     if seen is None or seen.event.frozen is None:
         return _asked_for_nothing(evidence) or _left_alone(evidence)
     event = seen.event
@@ -62,6 +64,21 @@ def _in_a_loop(evidence: Evidence) -> Finding | None:
             seen.fact("optimizer.steps-without-gradient", **ev.payload(event)),
         ),
         [Remedy("parameters.unfreeze")],
+        ends=False,
+    )
+
+
+def _of_other_weights(evidence: Evidence, seen: Recorded[ev.StepsWithoutGradients]) -> Finding:
+    """What the optimizer was given is no part of what the loss comes from: of a model that was replaced, say."""
+    values = ev.payload(seen.event)
+    return Finding(
+        Strength.ESTABLISHED if evidence.exit_code == 0 else Strength.SUPPORTED,
+        Title("nothing-trainable.of-other-weights", values),
+        [
+            seen.fact("optimizer.steps-without-gradient", **values),
+            seen.fact("optimizer.of-other-weights", **values),
+        ],
+        [Remedy("optimizer.give-its-parameters")],
         ends=False,
     )
 

@@ -4,11 +4,13 @@ import math
 import re
 from typing import NamedTuple
 
+from holdfast.explain.readings.course import targets as targets_seen
+from holdfast.explain.readings.course import weighted
 from holdfast.explain.readings.error import ErrorText, Quote, user_line
 from holdfast.explain.readings.files import array_fact
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _TENSORFLOW = ErrorText(
     r"[Rr]eceived a label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)"
@@ -28,6 +30,10 @@ _SPARSE = re.compile(r"sparse_categorical_crossentropy|SparseCategoricalCrossent
 _BINARY = re.compile(r"binary_?crossentropy", re.IGNORECASE)
 #: A loss below it is negative, and not 0 that was rounded. Chosen: far more than the rounding of float32.
 _NEGATIVE = -1e-3
+#: Different ids beyond the outputs that are no mark for pixels or words to be ignored: such a mark is one id.
+_NO_MARK = 2
+#: Share of the labels that are beyond the outputs, from which no reading of the numbers makes them right.
+_MOST = 0.5
 
 
 class _Targets(NamedTuple):
@@ -46,6 +52,7 @@ def class_id_out_of_range(evidence: Evidence) -> Finding | None:
     return (
         _looked_up(evidence)
         or _in_a_jitted_step(evidence)
+        or _labels_beyond(evidence)
         or _not_raised(evidence)
         or _negative_loss(evidence)
     )
@@ -88,7 +95,8 @@ def _in_a_jitted_step(evidence: Evidence) -> Finding | None:
     first = evidence.first(ev.IndexOutOfRange) or seen
     gave_nan = broken is not None and event.how == "fill" and first.event.step <= broken.event.step
     at_once = gave_nan and broken is not None and broken.event.step == first.event.step
-    if not gave_nan and not (event.low == 1 and event.high == event.size):
+    of_labels = event.label and event.beyond >= _NO_MARK
+    if not gave_nan and not of_labels and not (event.low == 1 and event.high == event.size):
         return None
     values = ev.payload(event)
     return Finding(
@@ -107,14 +115,59 @@ def _in_a_jitted_step(evidence: Evidence) -> Finding | None:
     )
 
 
+def _labels_beyond(evidence: Evidence) -> Finding | None:
+    """Labels of a compiled loss on JAX: several ids beyond the outputs, or ids counted from 1."""
+    model = evidence.model
+    if evidence.backend != "jax" or model is None or "ignore_class" in model.event.loss or weighted(evidence):
+        return None
+    for output in evidence.all(ev.OutputSeen):
+        one, labels = output.event, _labels_of(evidence, output.event)
+        if one.by != "compile" or not _SPARSE.fullmatch(one.loss) or one.own_loss or labels is None:
+            continue
+        low, high, units = labels.event.min, labels.event.max, one.units
+        if low is None or high is None or units is None or units < 2 or not _beyond(labels.event, units):
+            continue
+        values = {"class_id": int(high), "classes": units}
+        listed = labels.event.classes
+        missed = sum(count for name, count in listed.items() if int(name) >= units)
+        return Finding(
+            Strength.established_if(missed > _MOST * max(1, sum(listed.values()))),
+            Title("class-id-out-of-range.outputs", values),
+            facts(
+                labels.fact("targets.range", low=low, high=high),
+                output.fact("model.output-shape", shape=list(one.prediction_shape or [None, units])),
+                Fact("class-id.ignored-by-jax"),
+            ),
+            _remedies(units, int(high)),
+            ends=False,
+        )
+    return None
+
+
+def _labels_of(evidence: Evidence, output: ev.OutputSeen) -> Recorded[ev.ValuesSeen] | None:
+    seen = [one for one in evidence.all(ev.ValuesSeen) if one.event.role == "target"]
+    same = [one for one in seen if one.event.fit == output.fit and one.event.name == output.output]
+    return same[-1] if same and same[-1].event.whole_numbers else None
+
+
+def _beyond(labels: ev.ValuesSeen, units: int) -> bool:
+    """Counted from 1, or at least two ids that no output is for: of so many different ones not all fit in."""
+    low, high = int(labels.min or 0), int(labels.max or 0)
+    if high < units:
+        return False
+    listed = sum(int(name) >= units for name in labels.classes)
+    within = max(0, units - max(low, 0)) + (low < 0)
+    return (low == 1 and high == units) or max(listed, (labels.distinct or 0) - within) >= _NO_MARK
+
+
 def _not_raised(evidence: Evidence) -> Finding | None:
     """A GPU gives NaN where the CPU raises, and JAX a loss of 0."""
     broken, model = non_finite(evidence), evidence.model
     targets, classes = _targets(evidence), _outputs(evidence)
     if model is None or "sparse" not in model.event.loss or "ignore_class" in model.event.loss:
         return None
-    if broken is None and not _ignored_by_jax(evidence, model.event.loss):
-        return None
+    if broken is None and (targets_seen(evidence) or not _ignored_by_jax(evidence, model.event.loss)):
+        return None  # where single labels were read, they have decided
     if classes is None or targets is None or targets.high < classes:
         return None
     return Finding(

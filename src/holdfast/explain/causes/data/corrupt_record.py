@@ -6,7 +6,8 @@ import re
 from holdfast.explain.cut_off_file import CutOffFile, cut_off_file, data_file_named
 from holdfast.explain.readings.error import ErrorText, file_named, user_line
 from holdfast.explain.readings.files import IMAGES, RECORDS, damaged_file, damaged_files
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, facts
+from holdfast.explain.readings.limits import mapping_cut_off, space_fact
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _AT_OFFSET = re.compile(r"(truncated|corrupted) record at (\d+)")
 _CORRUPT = ErrorText(
@@ -16,8 +17,11 @@ _CORRUPT = ErrorText(
 _CHECKPOINT = re.compile(r"not an sstable|checkpoint")
 
 
-@cause("corrupt-record", specialises=("script-error",))
+@cause("corrupt-record", specialises=("script-error", "native-crash"))
 def corrupt_record(evidence: Evidence) -> Finding | None:
+    cut = mapping_cut_off(evidence)
+    if cut is not None:
+        return _while_mapped(cut)
     error, quote = evidence.error, _CORRUPT.match(evidence)
     torn = (cut_off_file(evidence) or data_file_named(evidence)) if quote is None else None
     if torn is not None and not file_named(torn.path, IMAGES):
@@ -48,6 +52,21 @@ def _title(file: str, truncated: bool, offset: int | None) -> Title:
     if offset is None and file and not file_named(file, RECORDS) and "." in os.path.basename(file):
         return Title("corrupt-record.damaged", {"file": file})
     return Title("corrupt-record", {"file": file, "truncated": truncated, "offset": offset})
+
+
+def _while_mapped(cut: Recorded[ev.MappedFileSeen]) -> Finding:
+    """Somebody shortened or rewrote the file, and the page that was read is not there any more."""
+    values = {
+        "file": cut.event.path,
+        "size_bytes": cut.event.size_bytes,
+        "mapped_bytes": cut.event.mapped_bytes,
+    }
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("corrupt-record.cut-off-while-mapped", values),
+        [space_fact(cut)],
+        [Remedy("file.write-and-rename"), Remedy("file.write-again")],
+    )
 
 
 def _by_its_end(evidence: Evidence, torn: CutOffFile) -> Finding | None:

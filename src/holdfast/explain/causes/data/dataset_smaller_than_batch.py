@@ -2,14 +2,25 @@
 
 from itertools import pairwise
 
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.pipeline import PipelineNode, sized_nodes
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
+#: What a script or Keras raises after a pass that gave nothing: a mean of no losses, a variable that no batch has set.
+_FOLLOWS = ErrorText(
+    r"has length 0|ZeroDivisionError|UnboundLocalError|NameError: name '\w+' is not defined|StopIteration|"
+    r"need at least one array|expected a non-empty|is empty|empty (list|sequence|dataset|iterable)|No data|"
+    r"mean requires at least one|Unexpected result of `train_function`|non-empty array or dataset"
+)
 
-@cause("dataset-smaller-than-batch", specialises=("dataset-exhausted", "dataset-empty"))
+
+@cause("dataset-smaller-than-batch", specialises=("script-error", "dataset-exhausted", "dataset-empty"))
 def dataset_smaller_than_batch(evidence: Evidence) -> Finding | None:
-    if evidence.step or (evidence.exit_code != 0 and evidence.stall is None):
+    follows = _FOLLOWS.match(evidence) if evidence.error is not None else None
+    if evidence.step or (evidence.exit_code != 0 and evidence.stall is None and follows is None):
         return None
+    if (dropped := _by_workers(evidence)) is not None:
+        return dropped
     for before, node in _neighbours(evidence):
         drops = node.op == "batch" and node.settings.get("drop_remainder")
         batch, records = node.settings.get("batch_size"), before.cardinality
@@ -23,6 +34,26 @@ def dataset_smaller_than_batch(evidence: Evidence) -> Finding | None:
                 remedies=[Remedy("batch.shrink-to-dataset", values), Remedy("pipeline.repeat-first", values)],
             )
     return None
+
+
+def _by_workers(evidence: Evidence) -> Finding | None:
+    """A stream that torch reads: each of its processes makes batches of its own, and none got one together."""
+    seen = [one for one in evidence.all(ev.IncompleteBatchDropped) if 0 < one.event.rows < one.event.batch]
+    if not seen or (evidence.last(ev.EmptyPassSeen) is None and not evidence.fits):
+        return None
+    event = seen[0].event
+    first = {one.event.worker: one.event.rows for one in reversed(seen)}
+    values = {"records": max(first.values()), "batch": event.batch, "workers": event.workers}
+    title = Title(
+        "dataset-smaller-than-batch.workers" if event.workers > 1 else "dataset-smaller-than-batch", values
+    )
+    dropped = seen[0].fact("loader.dropped-rows", rows=list(first.values()), batch=event.batch)
+    return Finding(
+        Strength.ESTABLISHED,
+        title,
+        because=[dropped, Fact("steps.none", {}, "beats")],
+        remedies=[Remedy("loader.keep-last", values), Remedy("batch.shrink-to-dataset", values)],
+    )
 
 
 def _neighbours(evidence: Evidence) -> list[tuple[PipelineNode, PipelineNode]]:

@@ -4,6 +4,7 @@ import re
 
 from holdfast.explain.readings.readers import Awaits, Nearness, Reader, nearest_reader, only_trains
 from holdfast.explain.readings.stacks import StackReading, ThreadState, silence
+from holdfast.explain.readings.workers import workers_finished
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, facts
 
 _NO_DATA_NEEDED = (Phase.CALLBACK, Phase.SAVE, Phase.EXIT, Phase.AFTER, Phase.IMPORT, Phase.START)
@@ -31,6 +32,7 @@ def input_blocked(evidence: Evidence) -> Finding | None:
     thread = reader.stalled.thread
     data, file = evidence.data(), _file(evidence, thread)
     inferred = file != "" and file == _only_file(evidence) and file not in thread.syscall
+    own_end = _own_write_end(reader)
     values = {
         "next_batch": bool(evidence.stall.event.phase),
         "awaits": reader.awaits,
@@ -47,10 +49,12 @@ def input_blocked(evidence: Evidence) -> Finding | None:
             reader.awaits is Awaits.FILE and Fact("file.not-opened", {}, stacks.source),
             not stacks.busy and Fact("process.idle", {}, stacks.source),
             _producers(reader),
+            own_end,
+            workers_finished(evidence)[-_PRODUCERS_SHOWN:],
             _reads_at(evidence, thread),
             data and inferred and data.fact("data.only-file", file=file),
         ),
-        _remedies(reader.awaits),
+        [*([Remedy("pipe.close-own-end", own_end.values)] if own_end else []), *_remedies(reader.awaits)],
         against=() if data or evidence.fits else [Fact("data.not-seen")],
     )
 
@@ -96,6 +100,15 @@ def _reads_at(evidence: Evidence, thread: ThreadState) -> list[Fact]:
     nodes = [node for node in evidence.nodes if node.op in _READING_NODES and node.where and not thread.where]
     own = [node for node in nodes if not _FRAMEWORK.match(node.where)]
     return [Fact("pipeline.reads-at", {"where": node.where}, node.source) for node in own[:1]]
+
+
+def _own_write_end(reader: Reader) -> Fact | None:
+    """The pipe or FIFO that it reads directly, where the reading process itself has the other end open."""
+    own, thread = reader.stalled.process, reader.stalled.thread
+    read = re.search(r"^(?:read|readv)\b.*\((.+)\)$", thread.syscall)
+    if read is None or read[1] not in own.writes or reader.awaits in _QUEUES:
+        return None
+    return Fact("pipe.own-writer", {"pipe": read[1]}, reader.stalled.reading.source)
 
 
 def _program(reader: Reader) -> str:

@@ -1,7 +1,7 @@
 """The data holds NaN or infinity."""
 
 from holdfast.explain.readings.error import ErrorText
-from holdfast.explain.readings.numerics import became_non_finite, made_by_a_function, non_finite
+from holdfast.explain.readings.numerics import became_non_finite, made_by_a_function, non_finite, passed_over
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _RAISED = ErrorText(r"[Ii]nput.*(contains|has) (NaN|inf)|Tensor had (NaN|Inf)|CheckNumerics")
@@ -13,6 +13,8 @@ _OF_THE_DATA = ("input", "target")
 def input_not_finite(evidence: Evidence) -> Finding | None:
     broken, seen = non_finite(evidence), _seen(evidence)
     found = facts(seen, _in_batch(evidence), _in_arrays(evidence))
+    if passed_over(evidence):
+        return None
     if not found or (broken is None and not seen and _RAISED.match(evidence) is None):
         return None
     made = made_by_a_function(evidence)

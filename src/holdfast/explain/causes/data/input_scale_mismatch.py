@@ -7,6 +7,7 @@ from holdfast.explain.readings.compared import inputs as inputs_seen
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import median, number_of
 from holdfast.explain.readings.numerics import became_non_finite, non_finite, outlier
+from holdfast.explain.readings.weights import looked_at
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 _SCALING_LAYERS = frozenset(
@@ -20,6 +21,9 @@ _FAR = 1000.0
 #: Of the columns of a table: the largest standard deviation, and how often it is that of the smallest. Chosen: a sum
 #: over them then depends on the largest alone.
 _LARGE_COLUMN, _TIMES_APART = 100.0, 1000.0
+#: Share of the units of the first activation that give the same limit for every row: hardly any input passes. And the
+#: steps by which a network has left what it began with. Chosen.
+_ALL_STUCK, _STEPS_AT_LIMITS = 0.95, 50
 #: The largest value of 8-bit pixels that were not scaled; a dark image still reaches the lower end.
 _PIXELS_FROM, _PIXELS_TO = 128.0, 256.0
 _IMAGE_DIMENSIONS = 3
@@ -59,13 +63,16 @@ class _Range(NamedTuple):
         return Fact("inputs.range", {"low": self.low, "high": self.high, "pixels": self.pixels}, self.source)
 
 
-@cause("input-scale-mismatch", specialises=("loss-not-finite", "loss-not-falling"))
+@cause("input-scale-mismatch", specialises=("loss-not-finite", "loss-not-falling", "saturated-units"))
 def input_scale_mismatch(evidence: Evidence) -> Finding | None:
     broken, far = non_finite(evidence), outlier(evidence)
     if far is not None:
         return _one_value(evidence, far, broken)
     model, inputs = evidence.model, _range(evidence)
     columns = _columns(evidence)
+    saturated = _saturates(evidence)
+    if saturated is not None:
+        return saturated
     if columns is not None and (inputs is None or not inputs.pixels):
         return columns
     if model is None or inputs is None or inputs.high < _LARGE_INPUT:
@@ -115,6 +122,31 @@ def _columns(evidence: Evidence) -> Finding | None:
             went.fact,
         ),
         (Remedy("inputs.standardise"), Remedy("model.normalise-inputs")),
+        ends=False,
+    )
+
+
+def _saturates(evidence: Evidence) -> Finding | None:
+    """The first activation is at its limits for every row: nothing of the inputs passes, whatever the loss does."""
+    look, given = looked_at(evidence), [one for one in inputs_seen(evidence) if one.event.max is not None]
+    bounded = [one for one in look.event.activations if "stuck" in one] if look is not None else []
+    if look is None or not given or not bounded or bounded[0] is not look.event.activations[0]:
+        return None
+    high = max(max(abs(one.event.min or 0.0), abs(one.event.max or 0.0)) for one in given)
+    stuck = number_of(bounded[0].get("stuck")) or 0.0
+    if high < _FAR or stuck < _ALL_STUCK or look.event.step < _STEPS_AT_LIMITS:
+        return None
+    values = {"high": high, "share": stuck, "layer": bounded[0].get("name"), "rows": look.event.rows,
+              "activation": bounded[0].get("activation"), "step": look.event.step}  # fmt: skip
+    return Finding(
+        Strength.SUPPORTED,
+        Title("input-scale-mismatch.saturates", values),
+        (
+            given[0].fact("inputs.range", low=given[0].event.min, high=given[0].event.max, pixels=False),
+            look.fact("units.at-limits-for-every-row", **values),
+        ),
+        (Remedy("inputs.standardise"), Remedy("model.normalise-inputs")),
+        led_to="saturated-units",
         ends=False,
     )
 

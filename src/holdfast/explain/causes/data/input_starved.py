@@ -1,7 +1,7 @@
 """The model waits for data at most steps."""
 
 from holdfast.explain.readings.pipeline import waits_for_data, waits_throughout
-from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, facts
+from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, RuledOut, Strength, Title, cause, ev, facts
 
 #: Share of the time of steps; below it the model computes for a good part of the time, and a faster pipeline gains
 #: little. Chosen: separates the starved test programs from the healthy ones.
@@ -20,7 +20,7 @@ def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
         return None
     if wait.share < _STARVED_SHARE:
         return RuledOut("input-starved.small-share", {"share": wait.share}, wait.source)
-    if wait.seconds < _WORTH_S or wait.seconds / steps < _WORTH_S_PER_STEP:
+    if wait.seconds + _first_batches_s(evidence) < _WORTH_S or wait.seconds / steps < _WORTH_S_PER_STEP:
         return None
     if not waits_throughout(evidence):
         return RuledOut("input-starved.few-steps", {"seconds": wait.seconds}, wait.source)
@@ -33,6 +33,11 @@ def input_starved(evidence: Evidence) -> Finding | RuledOut | None:
         [Remedy("pipeline.out-of-python"), parallel] if python else [parallel, Remedy("pipeline.do-once")],
         ends=False,
     )
+
+
+def _first_batches_s(evidence: Evidence) -> float:
+    """Of every pass of a loop but the first, which has to start the pipeline: not among the time of steps."""
+    return sum(done.event.first_step_s or 0.0 for done in evidence.all(ev.PassDone) if done.event.number > 1)
 
 
 def _cores(evidence: Evidence, *, python: bool) -> Fact | None:

@@ -1,5 +1,7 @@
 """There is a GPU, and the framework does not use it."""
 
+import re
+
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _NO_DRIVER = (
@@ -8,6 +10,17 @@ _NO_DRIVER = (
 )
 _HIDES = "CUDA_VISIBLE_DEVICES"
 _PLATFORM = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME")
+#: Looks at the GPU below which a process may not have come to use it yet. Chosen.
+_LOOKS = 3
+#: A process that has opened a GPU takes more (some 500 MiB on an H200): where no process is listed, as inside a
+#: container, and less is in use, nobody has opened it.
+_CONTEXT_BYTES = 300 << 20
+#: What scripts call the choice of a device.
+_DEVICE_OPTION = re.compile(
+    r"--?(device|devices|accelerator|gpu|gpus|cuda|use[-_]?gpu|use[-_]?cuda|backend)s?$"
+)
+_CPU_OPTION = re.compile(r"--?(cpu|no[-_]?(cuda|gpu)|use[-_]?cpu|disable[-_]?(cuda|gpu))$")
+_GPU_VALUE = re.compile(r"(\d+(,\d+)*|cuda(:\d+)?|gpu(:\d+)?|true|yes)$", re.IGNORECASE)
 
 
 @cause("gpu-not-used")
@@ -16,7 +29,9 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     opened = [one for one in frameworks if one.event.devices]
     if machine is None or not machine.event.gpus or not opened:
         return None
-    if any(_on_accelerator(one.event) for one in opened):
+    seen = any(_on_accelerator(one.event, unopened=False) for one in opened)
+    never = _never_opened(evidence) if seen else None
+    if seen and any(_on_accelerator(one.event, unopened=never is not None) for one in opened):
         return None
     gpus = [str(gpu.get("name", "GPU")) for gpu in machine.event.gpus]
     devices = [device for one in opened for device in one.event.devices]
@@ -26,12 +41,16 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     line = evidence.output.first(_NO_DRIVER, advice=True)
     facts = [
         machine.fact("machine.gpus", gpus=gpus),
-        opened[-1].fact("framework.devices", devices=devices),
+        opened[-1].fact("framework.devices", devices=devices) if never is None else never,
         *_details(frameworks, hidden),
+        *_asked(evidence, gpu=True),
+        *_set_inside(frameworks),
     ]
-    on_purpose = _chosen(settings, hidden)
+    on_purpose = [] if _set_inside(frameworks) else [*_chosen(settings, hidden), *_asked(evidence, gpu=False)]
     return Finding(
-        Strength.POSSIBLE if on_purpose else Strength.established_if(kinds_known),
+        _strength(
+            on_purpose=bool(on_purpose), sure=kinds_known and never is None and not _set_inside(frameworks)
+        ),
         Title("gpu-not-used", {"gpus": gpus}),
         because=[*facts, line.fact] if line is not None else facts,
         against=on_purpose,
@@ -40,10 +59,62 @@ def gpu_not_used(evidence: Evidence) -> Finding | None:
     )
 
 
-def _on_accelerator(event: ev.FrameworkSeen) -> bool:
-    """By the kinds of devices. Older journals have names only: what is not called a CPU may be a GPU."""
+def _strength(*, on_purpose: bool, sure: bool) -> Strength:
+    return Strength.POSSIBLE if on_purpose else Strength.established_if(sure)
+
+
+def _on_accelerator(event: ev.FrameworkSeen, *, unopened: bool) -> bool:
+    """By the kinds of devices. Older journals have names only: what is not called a CPU may be a GPU.
+
+    torch says that a GPU is open as soon as somebody has asked what it is called: where the process had no memory on
+    it, the weights decide.
+    """
+    if unopened and event.parameters_on == ["cpu"]:
+        return False
     seen = [*event.device_kinds, *event.parameters_on] or event.devices
     return any("cpu" not in kind.lower() for kind in seen)
+
+
+def _never_opened(evidence: Evidence) -> Fact | None:
+    """That no process of the run had memory on a GPU at any look, where processes can be told apart."""
+    looks = [(line, one.gpus) for line, one in evidence.samples if one.gpus]
+    if len(looks) < _LOOKS or any(gpu.get("ours_bytes", 1) for _, gpus in looks for gpu in gpus):
+        return None
+    listed = any(gpu.get("others") for _, gpus in looks for gpu in gpus)
+    used = max(int(gpu.get("used_bytes") or 0) for _, gpus in looks for gpu in gpus)
+    if not listed and used >= _CONTEXT_BYTES:
+        return None
+    return Fact("gpu.never-opened", {"looks": len(looks)}, f"vitals.jsonl:{looks[-1][0]}")
+
+
+def _asked(evidence: Evidence, *, gpu: bool) -> list[Fact]:
+    """What the arguments of the script say about the device."""
+    joined = evidence.first(ev.ProcessJoined)
+    if joined is None:
+        return []
+    words = [word for one in joined.event.argv[1:] for word in one.split("=", 1)]
+    for option, value in zip(words, [*words[1:], ""], strict=False):
+        device = _DEVICE_OPTION.match(option) is not None
+        if gpu and device and _GPU_VALUE.match(value):
+            return [joined.fact("arguments.gpu-asked", argument=f"{option} {value}")]
+        by_value = device and value.lower() in ("cpu", "none", "-1")
+        if not gpu and (by_value or _CPU_OPTION.match(option)):
+            return [joined.fact("arguments.cpu-asked", argument=f"{option} {value}" if by_value else option)]
+    return []
+
+
+def _set_inside(frameworks: list[Recorded[ev.FrameworkSeen]]) -> list[Fact]:
+    """That a module which the script imports chose the CPU for the whole process."""
+    return [
+        one.fact("environment.cpu-set-inside", variable=name, where=where)
+        for one in frameworks
+        for name, where in one.event.environment_set.items()
+        if where and _selects_cpu(name, one.event.environment.get(name))
+    ][:1]
+
+
+def _selects_cpu(name: str, value: str | None) -> bool:
+    return (name in _PLATFORM and (value or "").lower() == "cpu") or (name == _HIDES and value in ("", "-1"))
 
 
 def _chosen(settings: list[dict[str, str]], hidden: str | None) -> list[Fact]:
@@ -64,6 +135,9 @@ def _details(frameworks: list[Recorded[ev.FrameworkSeen]], hidden: str | None) -
 
 
 def _remedies(frameworks: list[Recorded[ev.FrameworkSeen]], opened: str) -> list[Remedy]:
+    inside = _set_inside(frameworks)
+    if inside:
+        return [Remedy("environment.set-in-workers", {"variable": inside[0].values["variable"]})]
     backend = {"backend": next((one.event.backend for one in frameworks if one.event.backend), opened)}
     torch_has_cuda = any(one.event.built_with_cuda for one in frameworks if one.event.name == "torch")
     if backend["backend"] == "torch" and torch_has_cuda:

@@ -1,5 +1,6 @@
 """It waits for another machine that is not there."""
 
+from holdfast.explain.causes.environment.process_ranks import even
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.stacks import StalledThread, plain_name, stalled_thread, stalled_threads
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
@@ -67,13 +68,16 @@ def _between_children(evidence: Evidence) -> Finding | None:
         return None
     own = [one for one in mains if one.process.parent == stacks.process.pid]
     waiting = [one for one in own if _inside_collective(one) is not None and not one.thread.busy]
-    if not waiting or len(waiting) == len(own):
+    elsewhere = [one for one in own if one not in waiting]
+    if waiting and not elsewhere:  # all wait, and not for the same
+        elsewhere = [one for one in waiting if one.thread.where != waiting[0].thread.where]
+    if not waiting or not elsewhere:
         return None
     inside = _inside_collective(waiting[0])
-    elsewhere = [one for one in own if one not in waiting]
+    where = elsewhere[0].thread.users_line
     return Finding(
         Strength.SUPPORTED,
-        Title("peer-missing.elsewhere", {"where": elsewhere[0].thread.users_line}),
+        Title("peer-missing.elsewhere", {"where": where, "steps": not even(evidence)}),
         [
             *([waiting[0].fact_inside(inside)] if inside is not None else []),
             *(
@@ -81,7 +85,7 @@ def _between_children(evidence: Evidence) -> Finding | None:
                 for one in elsewhere[:_FACTS_OF_PEER]
             ),
         ],
-        [Remedy("group.same-batches"), *_REMEDIES],
+        [Remedy("group.same-collectives" if even(evidence) else "group.same-batches"), *_REMEDIES],
     )
 
 

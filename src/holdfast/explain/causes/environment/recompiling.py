@@ -9,6 +9,8 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 _FEWEST_COMPILES = 8
 #: …and from here on no reading but new shapes is left. Chosen as well.
 _CERTAIN_COMPILES = 15
+#: Fewer are enough where nearly every step waited for one, and all of them took this long together. Chosen.
+_FEWEST_LONG, _LONG_S, _NEARLY_EVERY = 4, 20.0, 0.8
 #: Compiles per call: below it, a set of shapes repeats and all compiles are soon over. Chosen as well.
 _COMPILES_PER_CALL = 0.2
 #: Growth of executable memory, in units of what the first program took, and per step. That each new
@@ -22,7 +24,7 @@ _SLOW, _FEWEST_SLOW = re.compile(r"Very slow compile"), 4
 @cause("recompiling")
 def recompiling(evidence: Evidence) -> Finding | None:
     most = max(evidence.all(ev.TracesCounted), key=lambda one: _again(one.event), default=None)
-    if most is None or _again(most.event) < _FEWEST_COMPILES:
+    if most is None or not _many(most.event, evidence.step or 0):
         return _by_machine_code(evidence) or _slow(evidence)
     event, model, jax = most.event, evidence.model, evidence.backend == "jax"
     jit = model is not None and model.event.jit_compile in (True, "True")
@@ -37,6 +39,7 @@ def recompiling(evidence: Evidence) -> Finding | None:
         "compiles": _again(event),
         "calls": calls or None,
         "counted_steps": not event.calls,
+        "seconds": event.seconds or None,
     }
     facts, last = [Fact("compile.counted", values, most.source)], event.signatures[-_SHOWN:]
     facts += [most.fact("compile.signatures", last=last)] if last else []
@@ -51,7 +54,15 @@ def _again(event: ev.TracesCounted) -> int:
     return event.traces - event.expected
 
 
+def _many(event: ev.TracesCounted, steps: int) -> bool:
+    again = _again(event)
+    long = event.seconds >= _LONG_S and again >= _NEARLY_EVERY * max(1, steps)
+    return again >= (_FEWEST_LONG if long else _FEWEST_COMPILES)
+
+
 def _strength(compiles: int) -> Strength:
+    if compiles < _FEWEST_COMPILES:
+        return Strength.POSSIBLE
     return Strength.established_if(compiles >= _CERTAIN_COMPILES)
 
 

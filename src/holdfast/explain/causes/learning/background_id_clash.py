@@ -9,6 +9,8 @@ _BACKGROUND = 0.9
 #: Boxes with that id, and their share of all boxes: fewer are mistakes in labels.
 _FEWEST, _SHARE = 5, 0.03
 _FEWEST_PLACES = 16
+#: Share of the images whose boxes come first, from which places are those of a list that was padded.
+_LISTS = 0.5
 _MOSTLY = 0.5
 #: How often an object has a higher score than a place without one, from which objects are found.
 _FINDS = 0.95
@@ -24,6 +26,7 @@ _FOUND, _FOUND_NOT = 0.75, 0.2
         "class-imbalance",
         "all-background",
         "labels-unrelated",
+        "labels-constant",
     ),
 )
 def background_id_clash(evidence: Evidence) -> Finding | None:
@@ -31,7 +34,10 @@ def background_id_clash(evidence: Evidence) -> Finding | None:
     if seen is None or not seen.event.ids or seen.event.lowest_id is None:
         return None
     units = _units(evidence, seen)
-    by_answers = _by_answers(evidence, seen)
+    only = _only_one_id(evidence, seen, units)
+    if only is not None:
+        return only
+    by_answers = _by_answers(evidence, seen) or _of_anchors(evidence, seen, units)
     if by_answers is not None:
         return by_answers
     if seen.event.packed:
@@ -53,6 +59,70 @@ def background_id_clash(evidence: Evidence) -> Finding | None:
         Title("background-id-clash" if both else "background-id-clash.unused", values),
         facts(both and seen.fact("ids.of-both", **values), seen.fact("ids.unused-unit", **values)),
         [Remedy("ids.shift", values), Remedy("ids.last-is-background", values)],
+        ends=False,
+    )
+
+
+def _of_anchors(
+    evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen], units: int | None
+) -> Finding | None:
+    """Places that lie in the image, as anchors do: with no other output, the class has to say which have no object."""
+    event, clash = seen.event, _in_both(seen.event)
+    if clash is None or event.padded is None or event.padded > _LISTS or event.packed or weighted(evidence):
+        return None
+    if units is None or units - 1 != event.highest_id or not _class_alone(evidence, seen):
+        return None
+    values = {"class_id": clash, "objects": event.with_box.get(clash, 0), "empty": event.without_box.get(clash, 0),
+              "units": units, "unused": None}  # fmt: skip
+    return Finding(
+        Strength.SUPPORTED,
+        Title("background-id-clash", values),
+        facts(seen.fact("ids.of-both", **values), seen.fact("ids.no-other-output", **values)),
+        [Remedy("ids.shift", values)],
+        ends=False,
+    )
+
+
+def _class_alone(
+    evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen], *, unread: bool = False
+) -> bool:
+    """Beside the class there is one output, of four numbers, and nothing that says where an object is. `unread`: the
+    loss of the boxes of a loop may be one that is not read, where a cross-entropy of objects would have been."""
+    compared = detection.class_output(evidence)
+    if compared is None:
+        return False
+    if compared.event.by == "compile":
+        return _outputs_besides(evidence, seen) == [detection.BOX_UNITS]
+    # The names of a loop's outputs are those of lines.
+    every = [one.event for one in detection.outputs_seen(evidence)]
+    others = {
+        one.units for one in every if one.units != compared.event.units or one.loss != compared.event.loss
+    }
+    four = others == {detection.BOX_UNITS} or (unread and not others)
+    return four and detection.count_of_terms(evidence) <= 2
+
+
+def _only_one_id(
+    evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen], units: int | None
+) -> Finding | None:
+    """Every place has the same id, with and without a box, and nothing but the class says where an object is."""
+    event, compared = seen.event, detection.class_output(evidence)
+    if event.packed or len(event.ids) != 1 or compared is None:
+        return None
+    clash = next(iter(event.ids))
+    objects, empty = event.with_box.get(clash, 0), event.without_box.get(clash, 0)
+    if objects < _FEWEST_PLACES or empty < _FEWEST_PLACES or clash == "-1" or units is None:
+        return None
+    plain = not compared.event.own_loss and not weighted(evidence)
+    if not _class_alone(evidence, seen, unread=True):
+        return None
+    values = {"class_id": clash, "objects": objects, "empty": empty, "units": units,
+              "unused": units - 1 if units > 1 else None, "where": compared.event.where}  # fmt: skip
+    return Finding(
+        Strength.supported_if(plain),
+        Title("background-id-clash.only", values),
+        facts(seen.fact("ids.of-both", **values), units == 2 and seen.fact("ids.unused-unit", **values)),
+        [Remedy("ids.shift", values)],
         ends=False,
     )
 

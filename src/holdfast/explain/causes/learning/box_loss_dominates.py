@@ -16,6 +16,9 @@ _IN_TOTAL = 0.5
 _WITHOUT_WEIGHTS = 1.2
 #: Two parts that fall in step do not show their weights.
 _ALIKE = 1e-9
+#: How often an object has a higher score than a place without one, from which all of them are found; and records of
+#: both parts over which the class part must have fallen otherwise.
+_TELLS_ALL, _FEWEST_RECORDS = 0.99, 6
 #: A part that is this small has nothing more to learn.
 _DONE = 0.02
 
@@ -36,7 +39,7 @@ def box_loss_dominates(evidence: Evidence) -> Finding | None:
         return None
     gradients = _of_heads(evidence)
     times = _times(box, classes, _TIMES_AT_END if gradients is None else _TIMES_WITH_GRADIENTS)
-    learned = detection.classes_learned(evidence, classes)
+    learned = detection.classes_learned(evidence, classes) and not _no_better(evidence, box, classes)
     if times is None or learned is True:
         return None
     values = {"box": box.name, "classes": classes.name, "times": times}
@@ -53,6 +56,16 @@ def box_loss_dominates(evidence: Evidence) -> Finding | None:
         [Remedy("loss.scale-boxes"), Remedy("loss.weigh-boxes", weigh)],
         ends=False,
     )
+
+
+def _no_better(evidence: Evidence, box: LossPart, classes: LossPart) -> bool:
+    """The class part is no lower than it began, below a box part that is as large to the end: what tells some objects
+    from places without one was learned in the first steps."""
+    answers = evidence.last(ev.DetectionAnswersSeen)
+    apart = answers.event.apart if answers is not None else None
+    known = apart is None or apart >= _TELLS_ALL or detection.class_accuracy(evidence) is not None
+    large = _weight_of_boxes(box, classes) * box.last >= _TIMES * classes.last
+    return not known and large and len(classes.values) >= _FEWEST_RECORDS and classes.last >= classes.first
 
 
 def _of_heads(evidence: Evidence) -> Fact | None:

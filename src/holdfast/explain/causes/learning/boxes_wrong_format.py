@@ -28,6 +28,15 @@ _STAYS_HIGH = 0.85
 #: Mean absolute deviation of a normal distribution, in standard deviations.
 _MEAN_DEVIATION = 0.8
 _FLAT = 0.1  # a loss that fell by less has learned nothing
+#: Boxes with their edges in the wrong order in one direction, and none in the other: few of another kind are not.
+_FEWEST_INVERTED, _INVERTED = 32, 0.2
+_BOXES_BY_NAME = "box"
+#: Of the image's side, that some coordinate has where boxes are in pixels; offsets of anchors are smaller.
+_ACROSS = 0.5
+#: Correlation of places with sizes, in both directions. Of 16 objects chance gives it once in ten thousand grids.
+_FOLLOWS = -0.6
+#: Share of a grid's objects that are meant by "nearly all".
+_NEARLY_ALL = 0.9
 
 
 @cause(
@@ -44,9 +53,11 @@ _FLAT = 0.1  # a loss that fell by less has learned nothing
 )
 def boxes_wrong_format(evidence: Evidence) -> Finding | None:
     seen = detection.targets(evidence)
-    if seen is None or seen.event.box_rows < _FEWEST_BOXES or not seen.event.columns:
+    if seen is None or seen.event.box_rows < _FEWEST_BOXES:
         return None
-    for look in (_out_of_reach, _two_scales, _two_formats, _no_overlap, _beyond_the_image):
+    if not seen.event.columns:
+        return _of_cells(evidence, seen) if seen.event.cells else None
+    for look in (_out_of_reach, _two_scales, _mirrored, _two_formats, _no_overlap, _beyond_the_image):
         found = look(evidence, seen)
         if found is not None:
             return found
@@ -125,6 +136,48 @@ def _two_scales(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> 
     )
 
 
+def _mirrored(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> Finding | None:
+    """Some boxes beside the image, or with left and right exchanged, and nothing of the kind in the other direction."""
+    event = seen.event
+    for axis in (0, 1) if event.inverted and event.outside else ():
+        low = [min(column[0] for column in event.columns[one::2]) for one in (0, 1)]
+        other, side = 1 - axis, max(event.image, default=0)
+        across = _PIXELS <= _largest(event) <= _BEYOND * side and _largest(event) >= _ACROSS * side
+        beside = _BOTH <= event.outside[axis] <= 1 - _BOTH and low[other] >= 0 and low[axis] <= -_PIXELS
+        values = {"axis": "xy"[axis], "outside": event.outside[axis], "inverted": event.inverted[axis]}
+        if across and beside:
+            kind, sure = "boxes-wrong-format.beside", True
+        elif _changed_about(event, axis) and (_BOXES_BY_NAME in event.boxes or event.classes or event.ids):
+            kind, sure = "boxes-wrong-format.inverted", _learned(evidence, event) is not True
+        else:
+            continue
+        return _finding(seen, kind, sure, Remedy("boxes.mirror", values), values, *_loss(evidence))
+    return None
+
+
+def _changed_about(event: ev.DetectionTargetsSeen, axis: int) -> bool:
+    of_one, of_other = event.inverted[axis], event.inverted[1 - axis]
+    return event.box_rows >= _FEWEST_INVERTED and _INVERTED <= of_one <= 1 - _INVERTED and of_other == 0
+
+
+def _of_cells(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> Finding | None:
+    """All objects in one cell of the grid, as pixels divided by nothing are; or sizes below 0, as
+    a width that is taken for a corner gives: it falls as the place grows, which a logarithm of a size does not."""
+    cells = seen.event.cells
+    one_cell = cells["one_cell"] >= _NEARLY_ALL and cells["beyond"] >= _NEARLY_ALL
+    negative = cells["negative"] >= _SOME and cells["follows"] <= _FOLLOWS
+    if not one_cell and not (negative and cells["beyond"] == 0):
+        return None
+    kind = "boxes-wrong-format.one-cell" if one_cell else "boxes-wrong-format.negative-size"
+    return Finding(
+        Strength.SUPPORTED,
+        Title(kind, dict(cells)),
+        facts(seen.fact("boxes.cells", **cells), *_loss(evidence)),
+        [Remedy("boxes.cell-of-parts" if one_cell else "boxes.one-format"), Remedy("boxes.draw")],
+        ends=False,
+    )
+
+
 def _two_formats(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> Finding | None:
     """Some boxes cannot be corners, and others cannot have a width and a height in the image."""
     event = seen.event
@@ -134,7 +187,7 @@ def _two_formats(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) ->
     side = max(event.image) if _largest(event) > _ROOM else 1.0
     if corners > 1 - _BOTH or no_size < _SOME or _largest(event) > _ROOM * side:
         return None
-    known = bool(event.classes) or detection.parts(evidence).box is not None or "box" in event.boxes
+    known = bool(event.classes) or detection.parts(evidence).box is not None or _BOXES_BY_NAME in event.boxes
     values = {"no_corners": 1 - corners, "no_size": no_size}
     learned = _learned(evidence, event)
     sure = known and learned is not True

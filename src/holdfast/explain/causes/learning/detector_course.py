@@ -60,7 +60,7 @@ def without_objects(evidence: Evidence) -> Fact | None:
 
 def output(evidence: Evidence, name: str) -> Recorded[ev.OutputSeen] | None:
     """The newest that has this name; the only one, where there is one."""
-    newest = _newest(evidence)
+    newest = outputs_seen(evidence)
     named = [one for one in newest if one.event.output == name]
     return named[-1] if named else _only(newest)
 
@@ -69,18 +69,20 @@ def box_output(evidence: Evidence) -> Recorded[ev.OutputSeen] | None:
     """What is compared with the boxes: by its name, else the only one of four numbers."""
     seen = targets(evidence)
     named = output(evidence, seen.event.boxes) if seen is not None else None
-    if named is not None and not (_of_a_loop(named) and _is_crossed(named)):
+    if named is not None and not (_of_a_loop(named) and is_crossed(named)):
         return named
-    return _only([one for one in _newest(evidence) if one.event.units == BOX_UNITS and not _is_crossed(one)])
+    return _only(
+        [one for one in outputs_seen(evidence) if one.event.units == BOX_UNITS and not is_crossed(one)]
+    )
 
 
 def class_output(evidence: Evidence) -> Recorded[ev.OutputSeen] | None:
     """What is compared with the classes: by its name, else the only one with a cross-entropy."""
     seen = targets(evidence)
     named = output(evidence, seen.event.classes) if seen is not None else None
-    if named is not None and not (_of_a_loop(named) and not _is_crossed(named)):
+    if named is not None and not (_of_a_loop(named) and not is_crossed(named)):
         return named
-    return _only([one for one in _newest(evidence) if _is_crossed(one)])
+    return _only([one for one in outputs_seen(evidence) if is_crossed(one)])
 
 
 def _of_a_loop(one: Recorded[ev.OutputSeen]) -> bool:
@@ -88,11 +90,11 @@ def _of_a_loop(one: Recorded[ev.OutputSeen]) -> bool:
     return one.event.by == "call"
 
 
-def _is_crossed(one: Recorded[ev.OutputSeen]) -> bool:
+def is_crossed(one: Recorded[ev.OutputSeen]) -> bool:
     return one.event.loss in CROSS_ENTROPIES
 
 
-def _newest(evidence: Evidence) -> list[Recorded[ev.OutputSeen]]:
+def outputs_seen(evidence: Evidence) -> list[Recorded[ev.OutputSeen]]:
     seen = evidence.all(ev.OutputSeen)
     return [one for one in seen if one.event.fit == seen[-1].event.fit]
 
@@ -139,6 +141,11 @@ class LossParts(NamedTuple):
     classes: LossPart | None
 
 
+def count_of_terms(evidence: Evidence) -> int:
+    """Numbers that a loop logs beside its loss, as far as they are read from how the loss is put together."""
+    return max((len([name for name in log if name != "loss"]) for log in _records(evidence).logs), default=0)
+
+
 def parts(evidence: Evidence) -> LossParts:
     """Of the loss, by what is compared in them, else by their names."""
     records, known = _records(evidence), terms(evidence)
@@ -153,9 +160,9 @@ def terms(evidence: Evidence) -> dict[str, bool]:
     """Terms of a loss by what is compared in them: True for boxes, False for classes. Four numbers beside classes are a
     box, whether or not the targets were seen."""
     found: dict[str, bool] = {}
-    boxes = any(one.event.term and _is_crossed(one) for one in _newest(evidence))
-    for one in _newest(evidence):
-        if one.event.term and _is_crossed(one):
+    boxes = any(one.event.term and is_crossed(one) for one in outputs_seen(evidence))
+    for one in outputs_seen(evidence):
+        if one.event.term and is_crossed(one):
             found[one.event.term] = False
         elif one.event.term and boxes and one.event.units == BOX_UNITS:
             found.setdefault(one.event.term, True)
@@ -167,7 +174,7 @@ def class_part(evidence: Evidence) -> LossPart | None:
     found = parts(evidence).classes
     if found is not None:
         return found
-    seen, alone = targets(evidence), _only(_newest(evidence))
+    seen, alone = targets(evidence), _only(outputs_seen(evidence))
     records = _records(evidence)
     of_classes = seen is not None and not seen.event.columns and alone is not None
     return _part(records, ["loss"]) if of_classes and records.logs else None
@@ -236,8 +243,8 @@ def _stem(name: str) -> str:
 
 def _is_box(evidence: Evidence, name: str) -> bool:
     seen, compared = targets(evidence), output(evidence, name)
-    if seen is not None and seen.event.boxes == name and name:
-        return True
+    if seen is not None and name and name in (seen.event.boxes, seen.event.classes):
+        return seen.event.boxes == name  # four classes have four units, too
     if compared is not None and compared.event.output == name and compared.event.loss in CROSS_ENTROPIES:
         return False
     four = compared is not None and compared.event.output == name and compared.event.units == BOX_UNITS

@@ -11,7 +11,8 @@ from holdfast.explain.readings.compared import (
     compared,
     inputs,
 )
-from holdfast.explain.readings.course import Course
+from holdfast.explain.readings.course import Course, course, within_batch
+from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
 #: Rows, and most columns, for which the nearest row says something: in many columns every row is far from every other,
@@ -36,14 +37,24 @@ _FEWEST_AGAIN, _RELABELLED = 30, 0.8
 #: The same for images: steps of training, and rows for which features would have shown it. In tests 1000 images
 #: showed which of two shapes lies on the left (0.24); labels in another order gave 0.0 to 0.09.
 _MANY_STEPS, _ROWS_OF_IMAGES, _ABOVE_IMAGES = 100, 500, 3.0
+#: Share by which the loss of a validation falls after its first epoch, or that of training from its middle to its end,
+#: where something is learned. Chosen: that of answers which are the mean stays where it is, up to noise.
+_STAYS = 0.1
 #: Correlation of neighbouring pixels: images of noise are a demonstration as often as a fault.
 _SMOOTH = 0.2
 
 
 @cause("labels-unrelated", specialises=("loss-not-falling", "too-few-updates"))
 def labels_unrelated(evidence: Evidence) -> Finding | None:
+    by_pairs = _of_pairs(evidence)
+    if by_pairs is not None:
+        return by_pairs
     measured, seen = evidence.last(ev.DependenceSeen), compared(evidence)
-    if measured is None or seen is None or seen.course is None or seen.learned is not False:
+    if measured is None or seen is None or seen.course is None:
+        return None
+    if measured.event.of == "images" and seen.loss in DIFFERENCES:
+        return _of_numbers_for_images(evidence, measured, seen)
+    if seen.learned is not False:
         return None
     if measured.event.of == "images":
         return _of_images(measured, seen)
@@ -68,6 +79,24 @@ def labels_unrelated(evidence: Evidence) -> Finding | None:
             seen.because,
         ),
         [Remedy("labels.check-order")],
+        ends=False,
+    )
+
+
+def _of_pairs(evidence: Evidence) -> Finding | None:
+    """Two loaders with an order each, and a loss that is what it is by chance: rows that do not belong together."""
+    seen, training = evidence.first(ev.PairedLoadersSeen), course(evidence)
+    if seen is None or training is None or training.steps < _MANY_STEPS:
+        return None
+    chance = within_batch(evidence) or training.constant
+    if chance is None or not math.isfinite(training.last) or training.last < _AT_CONSTANT * chance:
+        return None
+    values = {**ev.payload(seen.event), "last": training.last, "chance": chance, "steps": training.steps}
+    return Finding(
+        Strength.SUPPORTED,
+        Title("labels-unrelated.pairs", values),
+        [seen.fact("loaders.orders-apart", **values), seen.fact("loss.by-chance", **values)],
+        [Remedy("labels.one-dataset")],
         ends=False,
     )
 
@@ -102,10 +131,38 @@ def _by_neighbours(event: ev.DependenceSeen, columns: int, classes: int) -> Stre
 
 def _of_images(measured: Recorded[ev.DependenceSeen], seen: Compared) -> Finding | None:
     """Features that tell shapes, colours and textures apart say nothing about the labels of images left out."""
-    event, course = measured.event, seen.course
-    if seen.loss not in BINARY | CATEGORICAL | SPARSE or course is None or not _long_enough(course):
+    if seen.loss not in BINARY | CATEGORICAL | SPARSE or seen.course is None or not _long_enough(seen.course):
         return None
-    if event.rows < _FEWEST_ROWS or event.agreement > _ABOVE_IMAGES / math.sqrt(event.rows):
+    return _nothing_of_images(measured, seen)
+
+
+def _of_numbers_for_images(
+    evidence: Evidence, measured: Recorded[ev.DependenceSeen], seen: Compared
+) -> Finding | None:
+    """Keypoints, boxes, sizes: the loss falls to that of their mean, which is seldom known, and no further."""
+    course, late = seen.course, seen.course.fell_late if seen.course is not None else None
+    if course is None or not _long_enough_for_numbers(course) or late is None or late > _STAYS:
+        return None
+    if _fell_in_validation(evidence) or (course.constant is not None and seen.learned is True):
+        return None
+    return _nothing_of_images(measured, seen)
+
+
+def _long_enough_for_numbers(course: Course) -> bool:
+    return course.steps >= _MANY_STEPS and (not course.epochs or course.epochs >= _FEWEST_EPOCHS)
+
+
+def _fell_in_validation(evidence: Evidence) -> bool:
+    """After the first epoch, in which the mean is learned."""
+    epochs = evidence.fit.epochs if evidence.fit is not None else ()
+    losses = [number_of(one.event.logs.get("val_loss")) for one in epochs]
+    known = [loss for loss in losses if loss is not None]
+    return len(known) > 1 and min(known[1:]) < (1 - _STAYS) * known[0]
+
+
+def _nothing_of_images(measured: Recorded[ev.DependenceSeen], seen: Compared) -> Finding | None:
+    event, course = measured.event, seen.course
+    if course is None or event.rows < _FEWEST_ROWS or event.agreement > _ABOVE_IMAGES / math.sqrt(event.rows):
         return None
     values = {"agreement": event.agreement, "rows": event.rows}
     sure = event.rows >= _ROWS_OF_IMAGES and (event.structure or 0) > _SMOOTH and course.steps >= _MANY_STEPS

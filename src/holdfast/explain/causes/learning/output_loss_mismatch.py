@@ -11,6 +11,7 @@ from holdfast.explain.readings.compared import (
     inputs,
     raised_by_shapes,
 )
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 #: Activations whose values are no probabilities. A categorical cross-entropy divides by their sum, so that positive
@@ -31,6 +32,10 @@ _NOT_IN_0_TO_1 = frozenset(
         "log_softmax",
     }
 )
+#: What torch says of values that are no probabilities, on a GPU and on the CPU.
+_OUTSIDE_0_TO_1 = ErrorText(
+    r"`input_val >= zero && input_val <= one` failed|all elements of input should be between 0 and 1"
+)
 _POSITIVE = frozenset({"softplus", "exponential", "relu6"})
 _ADD_UP = ("softmax",)
 _CUT = ("relu", "sigmoid", "tanh")
@@ -49,12 +54,13 @@ _CUT = ("relu", "sigmoid", "tanh")
 def output_loss_mismatch(evidence: Evidence) -> Finding | None:
     seen = compared(evidence)
     if seen is None or not seen.output.activation:
-        return None
+        return _refused(evidence) if seen is None else None
     raised = raised_by_shapes(evidence)
     if raised:
         return _softmax_of_ids(seen, raised)
     return (
-        _one_unit(seen)
+        _asserted(seen, evidence)
+        or _one_unit(seen)
         or _categorical_of_one(seen)
         or _not_probabilities(seen)
         or _softmax_of_softmax(seen)
@@ -62,6 +68,34 @@ def output_loss_mismatch(evidence: Evidence) -> Finding | None:
         or _softmax_with_binary(seen)
         or _binary_for_exclusive(seen, evidence)
         or _cut_before(seen, evidence)
+    )
+
+
+def _asserted(seen: Compared, evidence: Evidence) -> Finding | None:
+    """torch checks what a binary cross-entropy is given: on a GPU in the kernel, whose assertion comes up at a later
+    call. A NaN fails it too; a layer without an activation need not be NaN for it."""
+    quote = _OUTSIDE_0_TO_1.match(evidence)
+    if quote is None or seen.loss not in BINARY:
+        return None
+    finding = _not_probabilities(seen)
+    if finding is None:
+        return None
+    return replace(
+        finding, strength=Strength.ESTABLISHED, because=[*quote.facts, *finding.because], ends=True
+    )
+
+
+def _refused(evidence: Evidence) -> Finding | None:
+    """On the CPU torch refuses the values before there is a loss to look at. At the first step they are raw scores; in
+    later ones they may be NaN."""
+    quote = _OUTSIDE_0_TO_1.match(evidence)
+    if quote is None:
+        return None
+    return Finding(
+        Strength.supported_if(not evidence.step),
+        Title("output-loss-mismatch.refused"),
+        [*quote.facts],
+        [Remedy("loss.with-logits-in-torch")],
     )
 
 

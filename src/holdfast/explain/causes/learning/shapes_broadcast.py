@@ -1,8 +1,12 @@
 """Predictions and targets have different shapes, and are stretched to fit each other without a word."""
 
+import math
 from typing import TypeAlias
 
+from holdfast.explain.readings.arrays import stretched_arrays
 from holdfast.explain.readings.compared import BINARY, DIFFERENCES, Compared, compared
+from holdfast.explain.readings.course import course, newest_outputs, targets
+from holdfast.explain.readings.memory import gpu_refused, refused_memory
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
 _Shape: TypeAlias = list[int | None]
@@ -13,7 +17,11 @@ _LOSSES = DIFFERENCES | BINARY | {"poisson", "hinge", "squared_hinge", _BENT}
 
 @cause("shapes-broadcast", specialises=("loss-not-falling", "too-few-updates", "output-range-mismatch"))
 def shapes_broadcast(evidence: Evidence) -> Finding | None:
-    seen = compared(evidence) or compared(evidence, in_step=True)
+    refused = _refused(evidence)
+    if refused is not None:
+        return refused
+    single = compared(evidence) or compared(evidence, in_step=True)
+    seen = single or _of_several(evidence)
     if seen is None or seen.loss not in _LOSSES:
         return None
     shapes = seen.output.prediction_shape, seen.output.target_shape
@@ -29,13 +37,44 @@ def shapes_broadcast(evidence: Evidence) -> Finding | None:
     every_pair = len(predicted) != len(wanted)
     values = {"predicted": shapes[0], "wanted": shapes[1], "every_pair": every_pair, "layer": seen.layer,
               "where": seen.output.where}  # fmt: skip
+    strength = _strength(seen, every_pair, mixed=_mixes_the_rows(predicted, wanted))
     return Finding(
-        _strength(seen, every_pair, mixed=_mixes_the_rows(predicted, wanted)),
+        strength if single is not None else min(strength, Strength.SUPPORTED),
         Title("shapes-broadcast", values),
         [seen.seen.fact("shapes.compared", **values), *seen.because],
         _remedies(seen, predicted, wanted),
         ends=False,
     )
+
+
+def _refused(evidence: Evidence) -> Finding | None:
+    """Every pair of rows was more than there is memory: the shapes are the reason, and not the memory."""
+    on_host, on_gpu = refused_memory(evidence), gpu_refused(evidence)
+    quote = on_host or on_gpu
+    found = stretched_arrays(evidence) if quote is not None else None
+    if quote is None or found is None:
+        return None
+    values = {"predicted": list(found.column), "wanted": list(found.row), "rows": math.prod(found.column)}
+    return Finding(
+        Strength.established_if(found.written),
+        Title("shapes-broadcast.refused", values),
+        [found.fact, *quote.facts],
+        [Remedy("arrays.same-shape", {"column": found.names[0]})],
+        led_to="device-memory-exhausted" if on_gpu else "memory-refused",
+    )
+
+
+def _of_several(evidence: Evidence) -> Compared | None:
+    """Of several differences that a loss of the user's own is made of, one that compares every row with every other:
+    a loss that weighs or bends one difference computes it more than once."""
+    for one in newest_outputs(evidence):
+        shapes = one.event.prediction_shape, one.event.target_shape
+        own = one.event.by in ("step", "call") and one.event.loss in _LOSSES and not one.event.own_loss
+        if own and all(shape is not None for shape in shapes):
+            predicted, wanted = (list(shape or []) for shape in shapes)
+            if len(predicted) != len(wanted) and _mixes_the_rows(predicted, wanted):
+                return Compared(one, targets(evidence), course(evidence))
+    return None
 
 
 def _strength(seen: Compared, every_pair: bool, *, mixed: bool) -> Strength:
@@ -68,7 +107,7 @@ def _as_keras_compares(predicted: _Shape, wanted: _Shape) -> tuple[_Shape, _Shap
 
 def _stretches(predicted: _Shape, wanted: _Shape) -> bool:
     """They differ, and every pair of sides from the last one on is equal or has a 1."""
-    if predicted == wanted:
+    if predicted == wanted or not predicted or not wanted:  # one number is no row
         return False
     pairs = list(zip(reversed(predicted), reversed(wanted), strict=False))
     return all(one == other or 1 in (one, other) for one, other in pairs)

@@ -4,12 +4,16 @@ from holdfast.explain.causes.numerics.thresholds import FAR_BEYOND_FLOAT16
 from holdfast.explain.readings.numerics import became_non_finite, grew_before, non_finite
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev, facts
 
+#: Steps in a row that a GradScaler leaves out: it halves its scale at each, and after 20 of them the largest scale that
+#: it begins with (65536) is far below 1, where scaling is no reason for an overflow any more.
+_LEFT_OUT = 20
 
-@cause("half-precision-overflow", specialises=("loss-not-finite",))
+
+@cause("half-precision-overflow", specialises=("loss-not-finite", "loss-not-falling"))
 def half_precision_overflow(evidence: Evidence) -> Finding | None:
     broken = non_finite(evidence)
     if broken is None:
-        return None
+        return _left_out(evidence)
     event = broken.event
     precision = event.precision or evidence.seen(ev.ModelSeen).precision
     if "float16" not in precision or "bfloat16" in precision or event.input_finite is False:
@@ -27,5 +31,25 @@ def half_precision_overflow(evidence: Evidence) -> Finding | None:
         (Remedy("precision.use-bfloat16"), Remedy("precision.keep-float32")),
         against=facts(grown and broken.fact("loss.grew-beyond-float16")),
         led_to="loss-not-finite",
+        ends=False,
+    )
+
+
+def _left_out(evidence: Evidence) -> Finding | None:
+    """torch's GradScaler leaves out one step after the other, and the weights stay finite and as they are."""
+    seen = evidence.last(ev.ScalerSeen)
+    if seen is None or seen.event.in_a_row < _LEFT_OUT or not seen.event.half:
+        return None
+    event = seen.event
+    values = {"in_a_row": event.in_a_row, "steps": event.steps, "where": event.where}
+    return Finding(
+        Strength.POSSIBLE if event.loss_finite else Strength.SUPPORTED,
+        Title("half-precision-overflow.steps-left-out", values),
+        facts(
+            seen.fact("scaler.left-out", **values, scale=event.scale),
+            event.loss_finite is False and seen.fact("scaler.loss-not-finite"),
+            seen.fact("scaler.half"),
+        ),
+        (Remedy("precision.use-bfloat16-in-torch"), Remedy("precision.keep-float32-in-torch")),
         ends=False,
     )

@@ -140,16 +140,17 @@ def _never_applied(evidence: Evidence) -> Finding | None:
 def _without_gradients(evidence: Evidence) -> Finding | None:
     """An optimizer that takes steps while none of its parameters has a gradient changes nothing."""
     seen = evidence.first(ev.StepsWithoutGradients)
-    if seen is None:
+    if seen is None or not seen.event.reached:  # of other weights it is nothing-trainable
         return None
     values = ev.payload(seen.event)
-    kind = "optimizer.gradients-cleared-before" if seen.event.reached else "optimizer.of-other-weights"
-    remedy = "gradients.clear-before-backward" if seen.event.reached else "optimizer.give-its-parameters"
     return Finding(
         Strength.ESTABLISHED if evidence.exit_code == 0 else Strength.SUPPORTED,
         Title("loss-not-falling.without-gradient", values),
-        [seen.fact("optimizer.steps-without-gradient", **values), seen.fact(kind, **values)],
-        [Remedy(remedy)],
+        [
+            seen.fact("optimizer.steps-without-gradient", **values),
+            seen.fact("optimizer.gradients-cleared-before", **values),
+        ],
+        [Remedy("gradients.clear-before-backward")],
         ends=False,
     )
 

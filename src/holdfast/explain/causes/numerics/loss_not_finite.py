@@ -3,10 +3,12 @@
 import math
 
 from holdfast.explain.causes.numerics.thresholds import QUOTED_LOSSES
+from holdfast.explain.readings.files import never_improved
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.numerics import (
     became_non_finite,
     non_finite,
+    passed_over,
     steps_before,
     stopped_itself,
     weights_finite_before,
@@ -17,6 +19,8 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Str
 @cause("loss-not-finite", specialises=("loss-not-falling",), mechanism=True)
 def loss_not_finite(evidence: Evidence) -> Finding | None:
     broken = non_finite(evidence)
+    if passed_over(evidence):
+        return None
     if broken is None:
         return _from_epochs(evidence) or _printed(evidence)
     if broken.event.what == "weights":
@@ -69,4 +73,6 @@ def _finding(evidence: Evidence, title: Title, seen: list[Fact], against: Fact) 
     find = Remedy("nan.find-operation", {"backend": evidence.backend})
     remedies = (find, Remedy("nan.try-rate-zero", safety="guess"))
     noticed = "stopped-on-nan" if stopped_itself(evidence) else None
+    if noticed is None and never_improved(evidence):
+        noticed = "path-missing"
     return Finding(Strength.SUPPORTED, title, seen, remedies, against=[against], led_to=noticed, ends=False)

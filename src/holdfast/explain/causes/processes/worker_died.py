@@ -2,7 +2,13 @@
 
 from holdfast.explain.readings.error import ErrorText, Quote, lost_process, user_line
 from holdfast.explain.readings.stacks import silence, stalled_threads
-from holdfast.explain.readings.workers import has_loader, thread_raised, worker_ended, workers_gone
+from holdfast.explain.readings.workers import (
+    has_finished,
+    has_loader,
+    thread_raised,
+    worker_ended,
+    workers_gone,
+)
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Recorded, Remedy, Strength, Title, cause, ev
 
 _DIED = ErrorText(
@@ -20,7 +26,8 @@ _LONG_BEFORE_S = 600.0
 
 @cause("worker-died", specialises=("script-error", "input-blocked"), mechanism=True)
 def worker_died(evidence: Evidence) -> Finding | None:
-    quote, broken, gone = _DIED.match(evidence), lost_process(evidence), workers_gone(evidence)
+    quote, broken = _DIED.match(evidence), lost_process(evidence)
+    gone = [one for one in workers_gone(evidence) if not has_finished(evidence, one.event)]
     stall = evidence.stall
     if quote is None and broken is not None:
         return _pipe_broke(evidence, broken)
@@ -54,10 +61,10 @@ def _strength(evidence: Evidence, quote: Quote | None, before: list[Recorded[ev.
 
 
 def _is_no_loader(event: ev.WorkerGone) -> bool:
-    """It ended well, or is another program: `tar` before the training."""
+    """Another program: `tar` before the training."""
     if event.oom_kills_rose or event.last_state.startswith("SIG"):
         return False
-    return event.last_state == "exit code 0" or "python" not in f"{event.name} {event.command}".lower()
+    return "python" not in f"{event.name} {event.command}".lower()
 
 
 def _why(evidence: Evidence, pid: int) -> list[Fact]:

@@ -2,10 +2,18 @@
 
 import errno
 import re
+from dataclasses import replace
 
 from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
 from holdfast.explain.readings.error import FULL_DISK, Quote, file_named, user_line
-from holdfast.explain.readings.limits import low_disks, rlimit
+from holdfast.explain.readings.files import is_missed
+from holdfast.explain.readings.limits import (
+    in_shared_memory,
+    low_disks,
+    mapping_without_space,
+    rlimit,
+    space_fact,
+)
 from holdfast.explain.remedies import Before, resume
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
@@ -27,6 +35,9 @@ _NO_SPACE_BYTES = 64 << 10
 
 @cause("disk-full", specialises=("script-error", "native-crash", "callback-raised"))
 def disk_full(evidence: Evidence) -> Finding | None:
+    mapped = mapping_without_space(evidence)
+    if mapped is not None:
+        return None if in_shared_memory(mapped) else _of_mapped(evidence, mapped)
     failed, quote = _failed_save(evidence), FULL_DISK.match(evidence)
     by_signal = evidence.exit_signal == "SIGXFSZ"
     error = evidence.error
@@ -51,13 +62,31 @@ def disk_full(evidence: Evidence) -> Finding | None:
     return _finding(evidence, strength, facts, path, limit=limit)
 
 
+def _of_mapped(evidence: Evidence, mapped: Recorded[ev.MappedFileSeen]) -> Finding:
+    """A sparse file in memory: its size was promised, and the page that was written to got no space."""
+    crash = Fact("disk-full.crash", {"signal": evidence.exit_signal}, evidence.exit_source)
+    fatal = evidence.fatal
+    facts = [space_fact(mapped), crash]
+    if fatal is not None and fatal.where:
+        facts.append(
+            Fact("crash.user-line", {"where": fatal.where, "outside": not fatal.in_python}, fatal.source)
+        )
+    return Finding(
+        Strength.ESTABLISHED,
+        Title("disk-full", {"path": mapped.event.path, "caught": False}),
+        facts,
+        [Remedy("disk.make-room"), Remedy("file.reserve-first", {"path": mapped.event.path})],
+    )
+
+
 def _caught(evidence: Evidence, failed: Recorded[ev.SaveFailed]) -> Finding:
     """The script caught it and continued; what ended it, if anything did, is another matter."""
     later = saved_later(evidence, failed, same_kind=True)  # a history in another file is no model saved
     strength = Strength.POSSIBLE if later else Strength.ESTABLISHED
     facts = [*save_failed(failed), *later, *low_disks(evidence, _LOW_DISK_BYTES)]
     limit = _is_limit(failed, "")
-    return _finding(evidence, strength, facts, failed.event.path, limit=limit, caught=True)
+    found = _finding(evidence, strength, facts, failed.event.path, limit=limit, caught=True)
+    return replace(found, led_to="path-missing") if is_missed(evidence, failed.event.path) else found
 
 
 def _printed(evidence: Evidence) -> Finding | None:

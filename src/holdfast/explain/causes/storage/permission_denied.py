@@ -6,6 +6,7 @@ import re
 
 from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
 from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.files import is_missed
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev
 
 _DENIED = ErrorText(
@@ -40,4 +41,5 @@ def permission_denied(evidence: Evidence) -> Finding | None:
     else:
         title = Title("permission-denied", {"path": path})
         remedy = Remedy("path.change-permissions", {"path": path})
-    return Finding(strength, title, [*facts, *later], [remedy], ends=not (later or aside))
+    missed = "path-missing" if quote is None and is_missed(evidence, saved) else None
+    return Finding(strength, title, [*facts, *later], [remedy], led_to=missed, ends=not (later or aside))

@@ -1,7 +1,14 @@
 """So much is dropped that hardly anything is left to learn from."""
 
-from holdfast.explain.causes.weights.thresholds import BETTER_WITHOUT, FAR_BETTER_WITHOUT, LEFT_BY_DROPOUT
-from holdfast.explain.readings.course import course
+from holdfast.explain.causes.weights.thresholds import (
+    BETTER_WITHOUT,
+    FAR_BETTER_WITHOUT,
+    FEWEST_STEPS_WITH_DROPOUT,
+    FLAT_LATE,
+    IMPERCEPTIBLE,
+    LEFT_BY_DROPOUT,
+)
+from holdfast.explain.readings.course import Course, course
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.weights import WEIGHTED, layers, looked_at, not_learned
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
@@ -13,7 +20,7 @@ _BEHIND = ("Dropout", "Softmax", "Flatten", "Reshape")
 
 @cause("dropout-too-strong", specialises=("loss-not-falling",))
 def dropout_too_strong(evidence: Evidence) -> Finding | None:
-    return _of_outputs(evidence) or _leaves_little(evidence)
+    return _of_outputs(evidence) or _leaves_little(evidence) or _in_a_loop(evidence)
 
 
 def _of_outputs(evidence: Evidence) -> Finding | None:
@@ -85,6 +92,32 @@ def _leaves_little(evidence: Evidence) -> Finding | None:
         led_to="loss-not-falling",
         ends=False,
     )
+
+
+def _in_a_loop(evidence: Evidence) -> Finding | None:
+    """What a step of the loop has dropped, by its record. A high rate in a training that learns is a choice."""
+    seen, training = evidence.first(ev.DropoutSeen), not_learned(evidence)
+    if seen is None or training is None or training.steps < FEWEST_STEPS_WITH_DROPOUT:
+        return None
+    rate = max(seen.event.rates, default=0.0)
+    if 1 - rate > LEFT_BY_DROPOUT:
+        return None
+    times = len([one for one in seen.event.rates if one == rate])
+    values = {"left": 1 - rate, "rate": rate, "times": times, "where": seen.event.where}
+    return Finding(
+        Strength.supported_if(training.learned is False or _comes_to_nothing(training)),
+        Title("dropout-too-strong.loop", values),
+        facts(seen.fact("dropout.seen", **values), training.fact, training.accuracy_fact),
+        [Remedy("dropout.lower")],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _comes_to_nothing(training: Course) -> bool:
+    """It has hardly fallen, and no longer falls; what a constant answer would cost is not known."""
+    late = training.fell_late
+    return training.fell < IMPERCEPTIBLE and late is not None and abs(late) < FLAT_LATE
 
 
 def _most_dropped(chain: list[Json]) -> list[Json]:

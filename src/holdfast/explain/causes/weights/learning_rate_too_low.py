@@ -7,12 +7,15 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 
 @cause("learning-rate-too-low", specialises=("loss-not-falling",))
 def learning_rate_too_low(evidence: Evidence) -> Finding | None:
+    clipped = _clipped_while_scaled(evidence)
+    if clipped is not None:
+        return clipped
     course, rate = not_learned(evidence), highest_rate(evidence)
     whole, single = moved(evidence, "start"), moved(evidence, "step")
     if course is None or not whole or not fresh(evidence) or course.steps < thresholds.FEWEST_STEPS:
         return None
     optimizer = evidence.seen(ev.ModelSeen).optimizer
-    usual = thresholds.LOW_RATES.get(optimizer, thresholds.LOW_RATE)
+    usual = thresholds.LOW_RATES.get(optimizer.lower(), thresholds.LOW_RATE)
     by_fit = update_ratio(whole[-1].event)
     by_step = [ratio for ratio in (update_ratio(one.event) for one in single) if ratio is not None]
     if rate is not None and not 0 < rate < usual:
@@ -30,12 +33,42 @@ def learning_rate_too_low(evidence: Evidence) -> Finding | None:
         "step": max(by_step) if by_step else None,
         "steps": whole[-1].event.step,
     }
-    better = {"Adadelta": 1.0, "SGD": 0.01, "Adagrad": 0.01}.get(optimizer, 1e-3)
+    better = {"adadelta": 1.0, "sgd": 0.01, "adagrad": 0.01}.get(optimizer.lower(), 1e-3)
     return Finding(
         Strength.SUPPORTED if course.learned is False else Strength.POSSIBLE,
         Title("learning-rate-too-low" if rate is not None else "learning-rate-too-low.by-steps", values),
         facts(whole[-1].fact("weights.hardly-moved", **values), course.fact, course.accuracy_fact),
         [Remedy("learning-rate.raise", {"optimizer": optimizer or "Adam", "learning_rate": better})],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _clipped_while_scaled(evidence: Evidence) -> Finding | None:
+    """Gradients that torch's GradScaler has multiplied are clipped, and divided by its scale afterwards."""
+    seen, course = evidence.last(ev.ScalerSeen), not_learned(evidence)
+    if seen is None or course is None or course.steps < thresholds.FEWEST_STEPS:
+        return None
+    event, norms = seen.event, seen.event.norms
+    if (
+        event.unscaled
+        or len(norms) < thresholds.FEWEST_NORMS
+        or (event.scale or 0.0) < thresholds.LARGE_SCALE
+    ):
+        return None
+    if max(norms) > thresholds.SAME_NORM * min(norms) or course.fell > thresholds.IMPERCEPTIBLE:
+        return None
+    values = {
+        "norm": norms[-1],
+        "scale": event.scale,
+        "where": event.where,
+        "left": norms[-1] / (event.scale or 1.0),
+    }
+    return Finding(
+        Strength.SUPPORTED,
+        Title("learning-rate-too-low.clipped-while-scaled", values),
+        facts(seen.fact("scaler.clipped", **values, looks=len(norms)), course.fact, course.accuracy_fact),
+        [Remedy("gradients.unscale-before-clipping")],
         led_to="loss-not-falling",
         ends=False,
     )

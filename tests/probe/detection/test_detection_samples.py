@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.probe.learning import detection_samples
+from holdfast.probe.detection import detection_samples
 
 _IMAGES = np.zeros((40, 48, 48, 3), "float32")
 
@@ -32,7 +32,9 @@ def test_padding_is_no_box() -> None:
     seen = detection_samples.targets_seen([_IMAGES], [boxes, ids], ["box", "kind"])
     assert seen is not None and (seen.boxes, seen.classes) == ("box", "kind")
     assert seen.box_rows == 40 and seen.columns[0][0] >= 0
-    assert seen.with_box == {"1": 40} and seen.without_box == {"0": 80}
+    assert seen.with_box == {"1": 40} and seen.without_box == {"0": 80} and seen.padded == 1.0
+    seen = detection_samples.targets_seen([_IMAGES], [boxes[:, ::-1], ids[:, ::-1]], ["box", "kind"])
+    assert seen is not None and seen.padded == 0.0
 
 
 def test_a_fifth_number_says_whether_there_is_a_box() -> None:
@@ -89,3 +91,20 @@ def test_which_objects_a_model_tells_from_places_without_one() -> None:
     seen = detection_samples.packed_answers_seen(target, answers, step=5, fit=1)
     assert min(seen.found_by_id.values()) > 0.7
     assert detection_samples.packed_answers_seen(target, answers * 0, step=5, fit=1).found_by_id == {}
+
+
+def test_images_with_their_channels_first() -> None:
+    seen = detection_samples.targets_seen([np.zeros((40, 3, 48, 32), "float32")], [_boxes()[:, 0]], [])
+    assert seen is not None and seen.image == [48, 32]
+
+
+def test_edges_that_a_mirror_exchanges_and_boxes_beside_the_image() -> None:
+    boxes = _boxes()[:, 0] + 4
+    exchanged = boxes.copy()
+    exchanged[::2, [0, 2]] = 48 - exchanged[::2][:, [0, 2]]
+    seen = detection_samples.targets_seen([_IMAGES], [exchanged], [])
+    assert seen is not None and (seen.inverted, seen.outside) == ([0.5, 0.0], [0.0, 0.0])
+    beside = boxes.copy()
+    beside[::2, [0, 2]] = 1 - beside[::2][:, [2, 0]]
+    seen = detection_samples.targets_seen([_IMAGES], [beside], [])
+    assert seen is not None and (seen.inverted, seen.outside) == ([0.0, 0.0], [0.5, 0.0])

@@ -1,5 +1,5 @@
 # /// zoo
-# cause = "loss-not-falling"
+# cause = "nothing-trainable"
 # ///
 """The optimizer has the parameters of a model that was made before, and is not the one trained."""
 import torch

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...journal.events import DetectionAnswersSeen, DetectionTargetsSeen
-from .value_samples import sample_of
+from ..learning.value_samples import sample_of
+from . import detection_grids
 
 _BOX = 4
 _MOST_PLACES = 200_000  # rows of a sample times places
@@ -15,6 +16,7 @@ _MOSTLY = 0.95
 _BY_ONE = 1.05  # coordinates as shares of the image, with some room
 _NINE_OF_TEN, _MOST_FALSE = 0.9, 0.02  # objects that a limit finds, and places without one above it
 _FEW_EMPTY = 0.5  # of the places of a map
+_CHANNELS = (1, 3, 4)
 _RANKS = (2, 3, 4)  # one box a row, boxes or anchors in a row, a grid
 
 
@@ -22,6 +24,19 @@ def targets_seen(
     inputs: list[Any], targets: list[Any], names: list[str], *, step: int = 0, fit: int | None = None, where: str = ""
 ) -> DetectionTargetsSeen | None:  # fmt: skip
     """None where the targets are neither boxes nor classes of several places in a row."""
+    cells = detection_grids.cells_seen(targets[0]) if len(targets) == 1 else None
+    if cells is not None:
+        image, count = _image(inputs), int(cells["objects"])
+        return DetectionTargetsSeen(
+            step=step,
+            fit=fit,
+            where=where,
+            image=image,
+            packed=True,
+            box_rows=count,
+            places=count,
+            cells=cells,
+        )
     packed = _unpacked(targets[0]) if len(targets) == 1 else None
     if packed is not None:
         seen = targets_seen(inputs, list(packed), ["", ""], step=step, fit=fit, where=where)
@@ -37,9 +52,11 @@ def targets_seen(
         about.update(_of_boxes(_sampled(targets[box]), about["image"]), boxes=_name(names, box, len(targets)))
     if ids is not None:
         classes = _sampled(targets[ids], targets[box] if box is not None else None)
-        filled = _filled(_sampled(targets[box])) if box is not None else None
+        boxes = _sampled(targets[box]) if box is not None else None
+        filled = _filled(boxes) if boxes is not None else None
         places = targets[box].shape[:-1] if box is not None else None
         about.update(_of_classes(classes, filled, places), classes=_name(names, ids, len(targets)))
+        about["padded"] = _padded(boxes, filled) if boxes is not None else None
     return DetectionTargetsSeen(**about)
 
 
@@ -221,7 +238,17 @@ def _filled(boxes: Any) -> Any:
     return ~(rows == rows[:, :1]).all(axis=1)
 
 
+def _padded(boxes: Any, filled: Any) -> float | None:
+    """Of the images with some places filled and some not, the share in which the filled ones are the first: a list of
+    boxes that was made longer, and no anchors or cells."""
+    rows = filled.reshape(len(boxes), -1)
+    rows = rows[rows.any(axis=1) & ~rows.all(axis=1)]
+    return float((rows[:, 1:] <= rows[:, :-1]).all(axis=1).mean()) if len(rows) else None
+
+
 def _of_boxes(boxes: Any, image: list[int]) -> dict[str, Any]:
+    import numpy as np
+
     rows = boxes.reshape(-1, boxes.shape[-1])[:, :_BOX].astype("float64")
     filled = _filled(boxes)
     rows, every = rows[filled], len(rows)
@@ -244,6 +271,8 @@ def _of_boxes(boxes: Any, image: list[int]) -> dict[str, Any]:
         "corners": float(((rows[:, 2] >= rows[:, 0]) & (rows[:, 3] >= rows[:, 1])).mean()),
         "by_one": float(by_one.mean()),
         "no_size": float(beyond.mean()),
+        "inverted": [float((rows[:, one + 2] < rows[:, one]).mean()) for one in (0, 1)],
+        "outside": [float((rows[:, one] + np.maximum(rows[:, one + 2], 0) < 0).mean()) for one in (0, 1)],
     }
 
 
@@ -271,7 +300,11 @@ def _counted(ids: Any) -> dict[str, int]:
 def _image(inputs: list[Any]) -> list[int]:
     """Height and width."""
     shape: Any = inputs[0].shape if len(inputs) == 1 else ()
-    return [int(shape[1]), int(shape[2])] if len(shape) == _BOX and shape[-1] in (1, 3, 4) else []
+    if len(shape) != _BOX:
+        return []
+    if shape[-1] in _CHANNELS:
+        return [int(shape[1]), int(shape[2])]
+    return [int(shape[2]), int(shape[3])] if shape[1] in _CHANNELS else []
 
 
 def _name(names: list[str], place: int, of: int) -> str:
