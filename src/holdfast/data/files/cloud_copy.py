@@ -57,7 +57,7 @@ def _is_transient(error: BaseException) -> bool:
     """Whether another try can help. Answers with a code were asked for again by gcsfs itself, for half a minute."""
     if _code(error):
         return False
-    if isinstance(error, FileNotFoundError | PermissionError) or _is_about_credentials(error):
+    if isinstance(error, FileNotFoundError) or _is_forbidden(error) or _is_about_credentials(error):
         return False
     return isinstance(error, OSError | TimeoutError) or type(error).__module__.split(".")[0] == "aiohttp"
 
@@ -70,13 +70,15 @@ def _code(error: BaseException) -> int:
 
 
 def _is_about_credentials(error: BaseException) -> bool:
-    kind, text = type(error).__name__, str(error).lower()
+    kinds = ("RefreshError", "DefaultCredentialsError", "ReauthFailError", "NonRetryableError")
     return (
-        kind in ("RefreshError", "DefaultCredentialsError", "ReauthFailError")
-        or _code(error) == 401
-        or "invalid credentials" in text
-        or "401" in text.split(",")[0]
+        type(error).__name__ in kinds or _code(error) == 401 or "invalid credentials" in str(error).lower()
     )
+
+
+def _is_forbidden(error: BaseException) -> bool:
+    """gcsfs has no type and no code for a 403: an OSError that begins with the word, before the address."""
+    return isinstance(error, PermissionError) or _code(error) == 403 or str(error).startswith("Forbidden:")
 
 
 def bucket_error(error: BaseException, url: str, *, tries: int = 1) -> FileError:
@@ -91,7 +93,7 @@ def bucket_error(error: BaseException, url: str, *, tries: int = 1) -> FileError
             where=url, found=found,
             change="gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS with a key's file",
         )  # fmt: skip
-    if isinstance(error, PermissionError) or _code(error) == 403 or "forbidden" in str(error).lower():
+    if _is_forbidden(error):
         return PermissionRefused(
             f"these credentials may not use {bucket} in this way", where=url, found=found,
             change="the role roles/storage.objectAdmin on the bucket (objectViewer to read only)",
