@@ -158,4 +158,4 @@ def record_exception(error: BaseException) -> None:
     if context() is not None or _settings.get("role") == "main":
         opened = open_context()
         if opened is not None:
-            opened.exceptions.script_raised(error)
+            opened.guard("exceptions", opened.exceptions.script_raised, error)

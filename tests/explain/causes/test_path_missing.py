@@ -197,3 +197,17 @@ def test_a_file_whose_save_had_failed(tmp_path: Path, failed: ev.SaveFailed, cau
     run.raised("FileNotFoundError", message, paths=["out/best.pt"], errno=2)
     assert run.first().cause == cause
     assert "path-missing" in run.slugs()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "An error occurred (NoSuchBucket) when calling the ListObjectsV2 operation: …",
+        "An error occurred (404) when calling the HeadObject operation: Not Found",
+        "The specified blob does not exist. ErrorCode:BlobNotFound",
+    ],
+)
+def test_what_an_object_store_does_not_have(tmp_path: Path, message: str) -> None:
+    run = Run(tmp_path / "run")
+    run.raised("ClientError", message)
+    assert run.slugs() == ["path-missing"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.explain import Strength
 from holdfast.journal import events as ev
 from tests.explain.made import Run, facts
@@ -62,3 +64,46 @@ def test_words_in_the_log_of_a_stalled_run_are_not_why_it_stalls(tmp_path: Path)
     run.stalled("step")
     run.stopped()
     assert "permission-denied" not in run.blamed()
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "of"),
+    [
+        ("NoCredentialsError", "Unable to locate credentials", "amazon"),
+        ("ClientError", "An error occurred (ExpiredToken) when calling the GetObject operation: …", "amazon"),
+        ("DefaultCredentialsError", "not found. See https://cloud.google.com/x", "google"),
+        ("RefreshError", "('invalid_grant: Token has been expired or revoked.', {})", ""),
+        ("HttpError", "Invalid Credentials, 401", ""),
+        ("GatedRepoError", "401 Client Error. (Request ID: R) Cannot access gated repo", "huggingface"),
+    ],
+)  # fmt: skip
+def test_credentials_that_are_not_accepted(tmp_path: Path, kind: str, message: str, of: str) -> None:
+    run = Run(tmp_path / "run")
+    run.raised(kind, message)
+    first = run.first()
+    assert (first.cause, first.title.kind) == ("permission-denied", "permission-denied.credentials")
+    assert first.remedies[0].values == {"of": of}
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "address"),
+    [
+        ("ClientError", "An error occurred (AccessDenied) when calling PutObject: s3://runs/a", "s3://runs/a"),
+        ("ClientError", "An error occurred (403) when calling the HeadObject operation: Forbidden", ""),
+        ("OSError", "Forbidden: https://storage.googleapis.com/o?x=1\nno", "https://storage.googleapis.com/o"),
+        ("HttpResponseError", "This request is not authorized. ErrorCode:AuthorizationPermissionMismatch", ""),
+    ],
+)  # fmt: skip
+def test_credentials_that_may_not_do_this(tmp_path: Path, kind: str, message: str, address: str) -> None:
+    run = Run(tmp_path / "run")
+    run.raised(kind, message)
+    assert (run.first().title.kind, run.first().title.values) == (
+        "permission-denied.bucket",
+        {"address": address},
+    )
+
+
+def test_digits_of_an_address_are_no_status(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.raised("ClientError", "An error occurred (NoSuchKey) when calling GetObject on http://h:33401/b/403")
+    assert run.slugs() == ["path-missing"]

@@ -194,3 +194,34 @@ def test_the_odd_one_is_found_in_a_list_of_the_users_own() -> None:
 
 def test_nothing_is_recorded_where_all_are_alike() -> None:
     assert exceptions.odd_shape(_raised(lambda: np.stack([]))) is None
+
+
+class Contrary:
+    """A value of the user's that raises at whatever it is asked."""
+
+    def __getattr__(self, name: str) -> object:
+        raise ImportError(f"{name} needs a library that is not installed")
+
+
+@pytest.mark.parametrize("value", [Path, Contrary()], ids=["a class of paths", "a lazy object"])
+def test_no_variable_of_the_script_keeps_its_exception_from_being_recorded(
+    tmp_path: Path, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`from pathlib import Path` in the script was enough: the class has what a path has, and is none."""
+    data = tmp_path / "boxes.csv"
+    data.write_text("x")
+    monkeypatch.setattr(user_lines, "is_user_file", lambda file: file == __file__)
+    context = new_context(tmp_path)
+
+    def load(first: object, file: Path) -> None:
+        raise ValueError("no box")
+
+    with pytest.raises(ValueError) as caught:
+        load(value, data)
+    context.exceptions.script_raised(caught.value)
+    (event,) = (
+        entry.event
+        for entry in reader.read(context.folder.journal)
+        if isinstance(entry.event, ExceptionRaised)
+    )
+    assert str(data) in event.paths

@@ -112,6 +112,7 @@ _TABLE = {
         "checkpoint-torn",
         "cache-lock-stale",
         "file-locked",
+        "storage-failed",
         "too-many-open-files",
         "path-missing",
         "permission-denied",

@@ -43,7 +43,8 @@ _PATH = re.compile(r"\S*/\S+")  # /data/2024/may is a place
 def is_advice(text: str, at: int = 0) -> bool:
     """The sentence around this place guesses or recommends, and so proves nothing."""
     begin = max(text.rfind(". ", 0, at), text.rfind("; ", 0, at), 0)
-    ends = [end for end in (text.find(". ", at), text.find("; ", at)) if end >= 0]
+    # What a server asks for after it has said what is wrong is no part of that: "(SlowDown) …: Please reduce …".
+    ends = [end for end in (text.find(mark, at) for mark in (". ", "; ", ": Please ")) if end >= 0]
     sentence = _PATH.sub(" ", text[begin : min(ends, default=len(text))])
     return bool(_ADVICE.search(sentence) or _HARMLESS.search(text))
 

@@ -30,11 +30,11 @@ def seen(error: BaseException, paths: list[str]) -> AtHandSeen | None:
     ]
     for frame in frames[::-1][:_MOST_FRAMES]:
         for name, value in list(frame_locals.of(frame).items())[:_MOST_NAMES]:
-            if name.startswith("_"):
+            if name.startswith("_") or isinstance(value, type):
                 continue
             if isinstance(value, (list, tuple, dict, set)) and not len(value):
                 empty.append(name)
-            elif len(arrays) < _MOST_ARRAYS and hasattr(value, "shape") and hasattr(value, "dtype"):
+            elif len(arrays) < _MOST_ARRAYS:
                 arrays += [one for one in [_array(name, value)] if one is not None]
     if not (files or arrays or empty):
         return None
@@ -54,12 +54,16 @@ def _file(path: str) -> dict[str, Any] | None:
 
 
 def _array(name: str, value: Any) -> dict[str, Any] | None:
+    try:
+        if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+            return None
+        shape = [int(side) for side in value.shape]
+    except (
+        Exception
+    ):  # of numpy itself it is a function; of a symbol it may be open; a lazy object raises what it likes
+        return None
     import numpy as np
 
-    try:
-        shape = [int(side) for side in value.shape]
-    except (TypeError, ValueError):  # of numpy itself it is a function; of a symbol it may be open
-        return None
     found: dict[str, Any] = {
         "name": name,
         "shape": shape,

@@ -250,6 +250,15 @@ def _paths(message: str, trace: list[Any]) -> list[str]:
 
 
 def _path_of(value: Any) -> str:
+    """The file that the value names, or "". A variable may be anything: a class of paths, an object that raises when it
+    is asked, and none of them may cost the exception its record."""
+    try:
+        return "" if isinstance(value, type) else _named_file(value)
+    except Exception:
+        return ""
+
+
+def _named_file(value: Any) -> str:
     """The value as a path, when it is a short text that names a file which is there."""
     if (
         type(value).__name__ == "EagerTensor"

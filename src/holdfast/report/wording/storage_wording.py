@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text
 
@@ -20,6 +22,9 @@ TITLES: dict[str, Text] = {
     "file-locked.waits": "it waits for the lock of {file:or a file}, which another process has",
     "file-locked.not-supported": "the file system does not support locks",
     "file-locked.database": "the database[ {file}] is locked by another connection, of this process or of another",
+    "storage-failed": "the disk or file system[ of {path}] gives errors",
+    "storage-failed.gone": "the mount[ of {path}] is gone: its server or its process does not answer any more",
+    "storage-failed.server": "the object store[ at {address}] gives errors, again and again",
     "too-many-open-files": "too many files are open[: the limit is {limit}]",
     "path-missing": "{path:or a file} is not there",
     "path-missing.folder": "{path} cannot be written: its folder {folder} is not there",
@@ -28,6 +33,9 @@ TITLES: dict[str, Text] = {
     "path-missing.scheme": "TensorFlow cannot read addresses[ of the scheme {scheme}]",
     "permission-denied": "{path:or a file} may not be read or written by this user",
     "permission-denied.read-only": "{path:or a file} cannot be written: its file system is mounted read-only",
+    "permission-denied.credentials": "the storage does not accept the credentials: "
+    "there are none, they are wrong or have expired[ ({address})]",
+    "permission-denied.bucket": "the credentials may not do this[ with {address}]",
 }
 
 FACTS: dict[str, Text] = {
@@ -57,6 +65,24 @@ FACTS: dict[str, Text] = {
     "pipeline.caches-to-file": "the pipeline caches to a file[ ({where})]",
     "path.holds-none": "'None' in the path: an environment variable or a setting was empty",
 }
+
+
+def _log_in(values: dict[str, Any]) -> str:
+    return {
+        "google": "gcloud auth application-default login",
+        "amazon": "aws sts get-caller-identity   # who am I? then: aws configure",
+        "azure": "az login",
+        "huggingface": "huggingface-cli login   # and accept the terms on the model's page",
+    }.get(values["of"], "")
+
+
+def _allow(values: dict[str, Any]) -> str:
+    return {
+        "google": "gcloud storage buckets add-iam-policy-binding gs://BUCKET --member=… --role=…",
+        "amazon": "aws s3api get-bucket-policy --bucket BUCKET",
+        "azure": 'az role assignment create --role "Storage Blob Data Contributor" --assignee … --scope …',
+    }.get(values["of"], "")
+
 
 REMEDIES: dict[str, Advice] = {
     "disk.make-room": Advice("make room, or write checkpoints to a larger disk"),
@@ -122,6 +148,18 @@ REMEDIES: dict[str, Advice] = {
         ),
         "[ls -ld {path}]",
     ),
+    "credentials.log-in": Advice("log in again, or name a key that is valid", _log_in),
+    "credentials.allow": Advice("give the account the right, or use another account", _allow),
+    "storage.resume-later": Advice(
+        "resume later from the last checkpoint; the provider's status page says whether it is known"
+    ),
+    "storage.mount-again": Advice(
+        "mount it again, and resume from the last checkpoint", "[findmnt -T {path}]"
+    ),
+    "storage.look-at-device": Advice(
+        "look at what the kernel says of the device: a disk that fails gets worse", "dmesg | grep -i 'error'"
+    ),
+    "storage.copy-elsewhere": Advice("copy the data and the checkpoints to another disk before the next run"),
     "variable.set": Advice("set it before the run", "export {name}=…"),
 }
 

@@ -15,7 +15,8 @@ _UNREACHABLE = ErrorText(
 )
 #: In the words of urllib, of requests, of Keras; each has the status and its reason.
 _ANSWERED = ErrorText(
-    r"HTTP Error ([45]\d\d): ([\w -]+)|\b([45]\d\d) (?:Client|Server) Error: ([\w -]+?)(?: for url|$)|"
+    r"HTTP Error ([45]\d\d): ([\w -]+)|\b([45]\d\d) (?:Client|Server) Error[.:] (?:\(Request ID: [^)]*\) *)?"
+    r"([\w -]+?)(?: for url|[.$])|"
     r"URL fetch failure on \S+: ([45]\d\d) -- ([\w -]+)"
 )
 #: The connections of processes that train together.

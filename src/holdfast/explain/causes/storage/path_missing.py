@@ -6,6 +6,7 @@ import re
 
 from holdfast.explain.readings.error import ErrorText, Quote, Raised, is_there, user_line
 from holdfast.explain.readings.files import never_written_fact
+from holdfast.explain.readings.object_store import NOT_THERE, address
 from holdfast.explain.readings.stacks import stalled_thread
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
@@ -17,7 +18,7 @@ _NOT_FOUND = ErrorText(
     r"(?i:(?:did not|could not|couldn't|cannot|can't|unable to|failed to) (?:find|locate) [^'\"/]{0,60}"
     r"\b(?:files?|images?|folders?|director(?:y|ies)|paths?|checkpoints?)\b[^'\"/]{0,60}['\"][^'\"]*/)|"
     r"(?i:\bno (?:\w+ ){0,2}files? (?:(?:were|was) )?(?:found|match)[^'\"/]{0,60}['\"]?[^'\"\s]*/)|"
-    r"(?i:['\"/][^'\"\s/]*/[^'\"\s]{0,400}['\"]? (?:does not|doesn't) exist)"
+    r"(?i:['\"/][^'\"\s/]*/[^'\"\s]{0,400}['\"]? (?:does not|doesn't) exist)|" + NOT_THERE
 )
 #: A library that is not installed, or a file that is there and may not be read.
 _OTHER_CAUSES = r"libcu|libnv|cudart|\.so\b|No module named|Permission denied"
@@ -58,7 +59,7 @@ def path_missing(evidence: Evidence) -> Finding | None:
 def _named(evidence: Evidence, quote: Quote) -> Finding | None:
     """The error names the path."""
     text = _text(evidence, quote)
-    path = _path(text)
+    path = _path(text) or address(evidence)
     if "filepath=" in text and is_there(evidence, path):
         return None  # Keras says the same of a file that is there and corrupt
     remedies = [Remedy("path.check", {"path": path})]
