@@ -142,6 +142,7 @@ _TABLE = {
         "preempted",
         "host-rebooted",
         "peer-missing",
+        "port-in-use",
         "uneven-batches",
     ),
 }

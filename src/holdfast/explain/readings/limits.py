@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from typing import NamedTuple
 
 from holdfast.explain.evidence import Evidence
@@ -13,6 +15,10 @@ from holdfast.journal import events as ev
 _NO_PAGE_BYTES = 4 << 20
 _PAGE_BYTES = 4096  # the map is in whole pages
 _SHARED_MEMORY = "/dev/shm/"
+
+
+_STARTS = re.compile(r"popen_(?:fork|spawn|forkserver)|subprocess\.py|forkserver|threading\.py|_fork_exec")
+_INNERMOST = 4  # frames in which the call is looked for
 
 
 class Limit(NamedTuple):
@@ -31,6 +37,14 @@ def pids_refused(evidence: Evidence) -> bool:
     """The kernel's counter of refused processes and threads rose while it ran."""
     before = evidence.end.pids_refused_before
     return before is not None and (evidence.end.pids_refused_after or 0) > before
+
+
+def cannot_start(evidence: Evidence) -> bool:
+    """The kernel refused a new process or thread: a locked file has the same number, in other frames."""
+    error = evidence.error
+    if error is None or error.errno != errno.EAGAIN:
+        return False
+    return any(_STARTS.search(frame) for frame in error.frames[-_INNERMOST:])
 
 
 def low_disks(evidence: Evidence, below_bytes: int, *, samples: int = 1) -> list[Fact]:

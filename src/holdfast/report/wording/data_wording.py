@@ -171,6 +171,7 @@ TITLES: dict[str, Text] = {
     "corrupt-record.perhaps": "{file} may hold data",
     "data-silently-dropped": "corrupt data is dropped silently, and good data after it is lost too",
     "bad-boxes": lambda values: f"bad boxes broke the loss: {_boxes(values)}",
+    "bad-boxes.refused": "a library refused the boxes that it was given",
     "bad-boxes.records": lambda values: f"bad boxes in {values['path']} failed a check: {_boxes(values)}",
     "class-id-out-of-range": _class_id,
     "class-id-out-of-range.outputs": "class ids go up to {class_id}, and the model has {classes} outputs",

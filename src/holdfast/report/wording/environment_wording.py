@@ -47,6 +47,10 @@ def _lost(values: Mapping[str, Any]) -> str:
     return f"process {values['rank']} of the group {how}"
 
 
+def _port(values: dict[str, Any]) -> str:
+    return f"port {values['port']}" if values["port"] else "the port that it needs"
+
+
 TITLES: dict[str, Text] = {
     "script-error": "[{caught:if}every fit failed, and the script continued: ]{error}[ at {where}]"
     "[: {message:clip 160}]",
@@ -66,6 +70,9 @@ TITLES: dict[str, Text] = {
     "recompiling.every-batch": "XLA compiles {function} again for nearly every batch: about {compiles:count} times in "
     "{steps:count step}",
     "recompiling.slow": "XLA reported a very slow compile",
+    "gpu-not-used.unusable": "the GPU cannot be used: the framework does not fit the GPU or its driver, or has no CUDA",
+    "port-in-use": lambda values: f"{_port(values)} is in use by another process",
+    "illegal-instruction.refused": "the CPU does not support an instruction of a library, which refuses to load",
     "illegal-instruction": "the CPU does not support an instruction of a library (SIGILL)",
     "download-blocked": "{address:or an address} could not be reached",
     "download-blocked.refused": "the server refused {address:or a download}: {status} {reason}",
@@ -179,6 +186,14 @@ REMEDIES: dict[str, Advice] = {
     ),
     "framework.install-for-driver": Advice(
         "where torch.cuda.is_available() is False, install the build that fits the driver", _build
+    ),
+    "port.end-the-other": Advice(
+        "see which process listens there, and end it if it is left from an earlier run",
+        "ss -ltnp[ 'sport = :{port}']",
+    ),
+    "port.use-another": Advice(
+        "use another port",
+        lambda values: "torchrun --standalone …   # takes a free one" if values["torch"] else "",
     ),
     "framework.install-with-cuda": Advice("install the build that has CUDA, and only that one", _build),
     "eager.compile-the-step": Advice(

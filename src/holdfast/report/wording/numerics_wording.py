@@ -55,6 +55,7 @@ TITLES: dict[str, Text] = {
     "loss-not-finite": "the {what} is {value} since step {step:count}",
     "loss-not-finite.weights": _weights_title,
     "loss-not-finite.epoch": "the loss is {value} since epoch {epoch}",
+    "loss-not-finite.checked": "a value is not a number[: first in {operation}]",
     "loss-not-finite.printed": "the loss that it prints is not a number",
     "loss-singular": "the loss has no finite gradient at some value: the weights broke before the loss did",
     "loss-not-falling": "the loss does not fall: {first:number} to {last:number} in {epochs} epochs",

@@ -17,6 +17,7 @@ def _condition(values: Mapping[str, Any]) -> str:
 TITLES: dict[str, Text] = {
     "dataset-exhausted.warned": "the data may have run out before the planned steps",
     "dataset-exhausted": "the data ran out: {steps:count} of {planned:count} planned steps were done",
+    "dataset-exhausted.raised": "the data ran out after {steps:count step}: the iterator at {where} has no next batch",
     "dataset-exhausted.iterator": "the iterator at {where} had ended and was asked again: nothing is trained then",
     "dataset-exhausted.loop": "the data ran out at {where}: {steps:count} of {planned:count} planned steps were done",
     "generator-exhausted.rounds": "the generator[ `{iterator}`] of the loop at {where} ended in the first of "

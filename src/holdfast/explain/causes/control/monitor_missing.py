@@ -11,14 +11,15 @@ from holdfast.explain.readings.warnings_seen import warned_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _REFUSED = re.compile(
-    r"received monitor=|conditioned on metric|[`'\"]?monitor[`'\"]?.{0,60}(not available|not found|does not exist)"
+    r"received monitor=|conditioned on metric|could not find the monitored key|"
+    r"[`'\"]?monitor[`'\"]?.{0,60}(not available|not found|does not exist)"
 )
 _NOT_THERE = (
     r"conditioned on metric [`'\"]?\w+[`'\"]? which is not available|"
     r"Can save best model only with \w+ available"
 )
 _MODEL_FILE = re.compile(r"\.(h5|hdf5|keras|ckpt|index|pt|pth|npz|pkl|pickle|safetensors|weights)$")
-_NAME = re.compile(r"metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]")
+_NAME = re.compile(r"monitor='(\w+)'|metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]")
 
 
 @cause("monitor-missing", specialises=("script-error", "callback-raised"))

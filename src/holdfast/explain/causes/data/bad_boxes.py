@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.explain.readings.error import error_quoted
+from holdfast.explain.readings.error import ErrorText, error_quoted
 from holdfast.explain.readings.numerics import (
     became_non_finite,
     grew_before,
@@ -15,12 +15,19 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 #: What the probe counts in a batch of boxes.
 _FAULTS = ("inverted", "zero_area", "outside", "not_finite", "wrapped")
 
+#: The checks of torchvision, Albumentations and the YOLO programs.
+_REFUSED = ErrorText(
+    r"bounding boxes should have positive height and width|Expected [xy]_(?:min|max) for bbox .* to be in the range|"
+    r"[xy]_max is less than or equal to [xy]_min for bbox|non-normalized or out of bounds coordinate|"
+    r"boxes1? must have .*x2 >= x1|Expected target boxes to be a tensor of shape"
+)
+
 
 @cause("bad-boxes", specialises=("script-error", "loss-not-finite", "input-not-finite", "loss-not-falling"))
 def bad_boxes(evidence: Evidence) -> Finding | None:
     broken, boxes = non_finite(evidence), _boxes(evidence)
     if boxes is None or (broken is None and evidence.error is None):
-        return None
+        return _refused(evidence)
     if boxes.kind == "boxes.faulty-stored" and not made_by_a_function(evidence):
         return None
     remedies = (Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop"))
@@ -46,6 +53,15 @@ def bad_boxes(evidence: Evidence) -> Finding | None:
         led_to="loss-not-finite" if broken is not None else None,
         ends=False,
     )
+
+
+def _refused(evidence: Evidence) -> Finding | None:
+    """A library has checked the boxes that it was given."""
+    quote = _REFUSED.match(evidence)
+    if quote is None or evidence.error is None:
+        return None
+    remedies = (Remedy("boxes.find", safety="automatic"), Remedy("boxes.clip-and-drop"))
+    return Finding(Strength.ESTABLISHED, Title("bad-boxes.refused"), quote.facts, remedies)
 
 
 def _boxes(evidence: Evidence) -> Fact | None:

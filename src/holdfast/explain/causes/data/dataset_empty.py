@@ -11,7 +11,10 @@ _EMPTY = ErrorText(
 )
 #: What a loader raises that was given nothing.
 _REFUSED = ErrorText(
-    r"num_samples should be a positive integer.*num_samples=0|dataset is empty|empty dataset", re.IGNORECASE
+    r"num_samples should be a positive integer.*num_samples=0|dataset is empty|empty dataset|"
+    r"Found array with 0 sample|the (?:py)?dataset has length 0|the Sequence has length 0|No images found in directory|"
+    r"Found no valid file for the classes|resulting train set will be empty",
+    re.IGNORECASE,
 )
 #: Keras 2 raises where its first epoch had no step; Keras 3 continues.
 _RAISED = ErrorText(

@@ -11,7 +11,8 @@ _UNREACHABLE = ErrorText(
     r"URL fetch failure|URLError|ConnectionError|Connection (refused|reset|timed out)|"
     r"Temporary failure in name resolution|Name or service not known|Could(n't| not) resolve host|"
     r"libcurl code|Max retries exceeded|Network is unreachable|gaierror|ReadTimeout|ConnectTimeout|"
-    r"RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download"
+    r"RemoteDisconnected|CERTIFICATE_VERIFY_FAILED|incomplete.*download|"
+    r"couldn't connect to 'https?://|LocalEntryNotFoundError|OfflineModeIsEnabled"
 )
 #: In the words of urllib, of requests, of Keras; each has the status and its reason.
 _ANSWERED = ErrorText(

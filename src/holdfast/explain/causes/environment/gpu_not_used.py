@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 _NO_DRIVER = (
@@ -23,8 +24,30 @@ _CPU_OPTION = re.compile(r"--?(cpu|no[-_]?(cuda|gpu)|use[-_]?cpu|disable[-_]?(cu
 _GPU_VALUE = re.compile(r"(\d+(,\d+)*|cuda(:\d+)?|gpu(:\d+)?|true|yes)$", re.IGNORECASE)
 
 
-@cause("gpu-not-used")
+#: What torch, TensorFlow and JAX say when the script asked for a GPU that they cannot use.
+_UNUSABLE = ErrorText(
+    r"not compiled with CUDA enabled|Found no NVIDIA driver|NVIDIA driver on your system is too old|"
+    r"no kernel image is available for execution|CUDA driver version is insufficient|"
+    r"Unable to initialize backend '(?:cuda|gpu)'|Attempting to deserialize object on a CUDA device but"
+)
+
+
+@cause("gpu-not-used", specialises=("script-error",))
 def gpu_not_used(evidence: Evidence) -> Finding | None:
+    return _unusable(evidence) or _unused(evidence)
+
+
+def _unusable(evidence: Evidence) -> Finding | None:
+    """The script asked for the GPU, and the framework refused."""
+    quote = _UNUSABLE.match(evidence) if evidence.error is not None else None
+    if quote is None:
+        return None
+    opened = [one.event.name for one in evidence.all(ev.FrameworkSeen)]
+    remedies = _remedies(evidence.all(ev.FrameworkSeen), opened[-1] if opened else "torch")
+    return Finding(Strength.ESTABLISHED, Title("gpu-not-used.unusable"), quote.facts, remedies)
+
+
+def _unused(evidence: Evidence) -> Finding | None:
     machine, frameworks = evidence.last(ev.MachineRead), evidence.all(ev.FrameworkSeen)
     opened = [one for one in frameworks if one.event.devices]
     if machine is None or not machine.event.gpus or not opened:

@@ -10,7 +10,8 @@ _NO_PEER = ErrorText(
     r"(Barrier|barrier) timed out|DEADLINE_EXCEEDED.*(coordination|barrier|connect|task)|"
     r"coordination service.*(unavailable|error)|UNAVAILABLE: .*(connect|task|peer|address)|"
     r"unreachable.*(task|peer|worker)|Connecting to coordinator|missing.*(rank|task)|"
-    r"Gloo.*(timed out|connect|reset|closed)|NCCL.*(timeout|unhandled system error)|heartbeat timeout"
+    r"[Gg]loo.*([Tt]imed out|[Cc]onnect|reset|closed)|NCCL.*(timeout|unhandled system error)|heartbeat timeout|"
+    r"collective operation timeout|Timed out after \d+ seconds waiting for clients|wait timeout after \d+ms, keys"
 )
 #: Variables that name several machines.
 _GROUP_VARIABLES = ("TF_CONFIG", "JAX_COORDINATOR_ADDRESS")

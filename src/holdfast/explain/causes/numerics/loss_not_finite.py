@@ -1,8 +1,11 @@
 """The loss is not a number, and the cause is not known."""
 
 import math
+import re
+from dataclasses import replace
 
 from holdfast.explain.causes.numerics.thresholds import QUOTED_LOSSES
+from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.files import never_improved
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.numerics import (
@@ -15,14 +18,20 @@ from holdfast.explain.readings.numerics import (
 )
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 
+#: What the frameworks' own checks raise: jax_debug_nans, torch's anomaly detection, tf.debugging.
+_CHECKS = ErrorText(
+    r"FloatingPointError: invalid value|returned nan values in its \d+\w* output|Tensor had (?:NaN|Inf)\b|"
+    r"contains (?:NaN|Inf|non-finite) values?\b.*CheckNumerics"
+)
 
-@cause("loss-not-finite", specialises=("loss-not-falling",), mechanism=True)
+
+@cause("loss-not-finite", specialises=("loss-not-falling", "script-error"), mechanism=True)
 def loss_not_finite(evidence: Evidence) -> Finding | None:
     broken = non_finite(evidence)
     if passed_over(evidence):
         return None
     if broken is None:
-        return _from_epochs(evidence) or _printed(evidence)
+        return _refused(evidence) or _from_epochs(evidence) or _printed(evidence)
     if broken.event.what == "weights":
         return _broken_weights(evidence, broken)
     event, losses = broken.event, steps_before(broken)
@@ -35,6 +44,18 @@ def loss_not_finite(evidence: Evidence) -> Finding | None:
     )
     title = Title("loss-not-finite", {"what": event.what, "value": event.value, "step": event.step})
     return _finding(evidence, title, seen, Fact("loss-not-finite.not-found"))
+
+
+def _refused(evidence: Evidence) -> Finding | None:
+    """A check that the script switched on stopped it at the first value that is not finite."""
+    quote = _CHECKS.match(evidence)
+    if quote is None or evidence.error is None:
+        return None
+    operation = re.search(r"encountered in (\w+)|Function '(\w+)'", quote.text)
+    name = next(filter(None, operation.groups()), "") if operation is not None else ""
+    found = _finding(evidence, Title("loss-not-finite.checked", {"operation": name}), [*quote.facts],
+                     Fact("loss-not-finite.not-found"))  # fmt: skip
+    return replace(found, ends=True)
 
 
 def _broken_weights(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen]) -> Finding:

@@ -1,7 +1,7 @@
 """No further thread or process may be started."""
 
-from holdfast.explain.readings.error import ErrorText
-from holdfast.explain.readings.limits import pids_refused, rlimit
+from holdfast.explain.readings.error import ErrorText, user_line
+from holdfast.explain.readings.limits import cannot_start, pids_refused, rlimit
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 
 _REFUSED = ErrorText(
@@ -14,9 +14,10 @@ _REFUSED = ErrorText(
 @cause("thread-limit", specialises=("script-error", "native-crash"))
 def thread_limit(evidence: Evidence) -> Finding | None:
     quote, counted = _REFUSED.match(evidence), pids_refused(evidence)
-    if not evidence.went_wrong or (quote is None and not (counted and evidence.crashed)):
+    known = quote is not None or (counted and evidence.crashed) or cannot_start(evidence)
+    if not evidence.went_wrong or not known:
         return None
-    facts = [quote.fact] if quote is not None else []
+    facts = [quote.fact] if quote is not None else [*user_line(evidence)]
     facts += [Fact("limit.threads-refused", {}, evidence.exit_source)] if counted else []
     facts += [*_limits(evidence), *_threads(evidence)]
     remedies = [Remedy("limit.raise-threads"), Remedy("threads.use-fewer")]

@@ -1,5 +1,6 @@
 """The data ran out before the planned steps; Keras continues with short epochs."""
 
+from holdfast.explain.readings.error import error_quoted, user_line
 from holdfast.explain.readings.fits import Fit, steps_short
 from holdfast.explain.readings.pipeline import from_generator
 from holdfast.explain.readings.recorded import Recorded
@@ -10,13 +11,14 @@ _RAN_OUT = "ran out of data"
 _REMEDIES = (Remedy("dataset.repeat"), Remedy("fit.without-steps-per-epoch"))
 
 
-@cause("dataset-exhausted")
+@cause("dataset-exhausted", specialises=("script-error",))
 def dataset_exhausted(evidence: Evidence) -> Finding | RuledOut | None:
     short, warning = steps_short(evidence), warned_of(evidence, _RAN_OUT)
     warned = Fact("keras.warned-of-data-end", {}, warning.source) if warning is not None else None
     if short is None:
         return (
-            _asked_again(evidence)
+            _raised_its_end(evidence)
+            or _asked_again(evidence)
             or _loop_ran_out(evidence)
             or _only_warned(evidence, warned)
             or _not_short(evidence)
@@ -45,6 +47,24 @@ def _only_warned(evidence: Evidence, warned: Fact | None) -> Finding | None:
     if warned is None or not evidence.log:
         return None
     return Finding(Strength.POSSIBLE, Title("dataset-exhausted.warned"), [warned], _REMEDIES, ends=False)
+
+
+def _raised_its_end(evidence: Evidence) -> Finding | None:
+    """A loop of the user's own that takes the next batch of an iterator which has none, and nobody catches that."""
+    error = evidence.error
+    if error is None or error.caught or not evidence.step:
+        return None
+    ended = error.type == "StopIteration" or (
+        error.type == "OutOfRangeError" and "End of sequence" in error.message
+    )
+    if not ended and not (error.type == "RuntimeError" and "generator raised StopIteration" in error.message):
+        return None
+    return Finding(
+        Strength.SUPPORTED,
+        Title("dataset-exhausted.raised", {"steps": evidence.step, "where": error.user_line}),
+        [error_quoted(error), *user_line(evidence)],
+        [Remedy("iterator.make-one-an-epoch"), Remedy("iterator.repeat")],
+    )
 
 
 def _asked_again(evidence: Evidence) -> Finding | None:

@@ -3,6 +3,7 @@
 import re
 
 from holdfast.explain.readings.error import ErrorText
+from holdfast.explain.readings.limits import cannot_start
 from holdfast.explain.readings.stacks import ThreadState, silence, stalled_thread
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause
 
@@ -19,7 +20,7 @@ _ENDINGS = r"h5|hdf5|keras|db|sqlite3?"
 @cause("file-locked", specialises=("script-error", "callback-raised"))
 def file_locked(evidence: Evidence) -> Finding | None:
     quote = _LOCKED.match(evidence)
-    if quote is None or quote.says(_THREADS):
+    if quote is None or quote.says(_THREADS) or cannot_start(evidence):
         return _waits_for_lock(evidence)
     values = {"file": quote.file(_ENDINGS)}
     if quote.says("database is locked"):  # by a connection that may be of this very process

@@ -21,7 +21,10 @@ _NOT_FOUND = ErrorText(
     r"(?i:['\"/][^'\"\s/]*/[^'\"\s]{0,400}['\"]? (?:does not|doesn't) exist)|" + NOT_THERE
 )
 #: A library that is not installed, or a file that is there and may not be read.
-_OTHER_CAUSES = r"libcu|libnv|cudart|\.so\b|No module named|Permission denied"
+_OTHER_CAUSES = (
+    r"libcu|libnv|cudart|\.so\b|No module named|Permission denied|on the Hub\b|LocalEntryNotFound|"
+    r"Found no valid file for"
+)
 _WRITES = re.compile(
     r"""open\(.*,\s*(mode\s*=\s*)?['"][wax][bt+]*['"]|\.(write_text|write_bytes|to_csv|to_json|savefig)\("""
 )

@@ -27,7 +27,10 @@ _PRINTS = re.compile(r"\bprint\(|std(?:out|err)|tqdm|logging/|progbar|io_utils|r
 _SOCKETS = re.compile(r"socket|ssl\.py|asyncio|selectors|http/")
 
 
-@cause("storage-failed", specialises=("script-error", "callback-raised", "native-crash", "corrupt-record", "checkpoint-torn"))
+@cause(
+    "storage-failed",
+    specialises=("script-error", "callback-raised", "native-crash", "corrupt-record", "checkpoint-torn"),
+)
 def storage_failed(evidence: Evidence) -> Finding | None:
     quote = SERVER_FAILED.match(evidence)
     if quote is not None:
