@@ -47,7 +47,7 @@ def _lost(values: Mapping[str, Any]) -> str:
     return f"process {values['rank']} of the group {how}"
 
 
-def _port(values: dict[str, Any]) -> str:
+def _port(values: Mapping[str, Any]) -> str:
     return f"port {values['port']}" if values["port"] else "the port that it needs"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from holdfast.report.wording.advice import Advice
@@ -67,7 +68,7 @@ FACTS: dict[str, Text] = {
 }
 
 
-def _log_in(values: dict[str, Any]) -> str:
+def _log_in(values: Mapping[str, Any]) -> str:
     return {
         "google": "gcloud auth application-default login",
         "amazon": "aws sts get-caller-identity   # who am I? then: aws configure",
@@ -76,7 +77,7 @@ def _log_in(values: dict[str, Any]) -> str:
     }.get(values["of"], "")
 
 
-def _allow(values: dict[str, Any]) -> str:
+def _allow(values: Mapping[str, Any]) -> str:
     return {
         "google": "gcloud storage buckets add-iam-policy-binding gs://BUCKET --member=… --role=…",
         "amazon": "aws s3api get-bucket-policy --bucket BUCKET",

@@ -4,9 +4,9 @@ import errno
 import os
 import re
 
+from holdfast.explain.causes.storage.object_store import NOT_THERE, address
 from holdfast.explain.readings.error import ErrorText, Quote, Raised, is_there, user_line
 from holdfast.explain.readings.files import never_written_fact
-from holdfast.explain.readings.object_store import NOT_THERE, address
 from holdfast.explain.readings.stacks import stalled_thread
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
 

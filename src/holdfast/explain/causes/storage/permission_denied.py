@@ -5,9 +5,9 @@ import os
 import re
 
 from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
+from holdfast.explain.causes.storage.object_store import NO_CREDENTIALS, REFUSED, address, provider
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.files import is_missed
-from holdfast.explain.readings.object_store import NO_CREDENTIALS, REFUSED, address, provider
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev
 
 _DENIED = ErrorText(

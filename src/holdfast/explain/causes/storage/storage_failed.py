@@ -4,8 +4,8 @@ import errno
 import re
 
 from holdfast.explain.causes.storage.failed_saves import save_failed, saved_later
+from holdfast.explain.causes.storage.object_store import SERVER_FAILED, address
 from holdfast.explain.readings.error import ErrorText, Quote, user_line
-from holdfast.explain.readings.object_store import SERVER_FAILED, address
 from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev
 
 #: A network file system, or one in user space, whose server or process is gone.
