@@ -99,3 +99,23 @@ def test_a_warning_alone_is_only_possible(tmp_path: Path) -> None:
     run.output("WARNING: 5 out of the last 5 calls to <function f> triggered tf.function retracing.\n")
     run.ended(0)
     assert (run.first().title.kind, run.first().strength) == ("retracing.warned", Strength.POSSIBLE)
+
+
+def test_models_that_are_fitted_one_after_the_other_are_traced_once_each(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    for number in range(1, 10):
+        run.probe(ev.FitStarted(fit=number, epochs=2, planned_steps_per_epoch=8))
+        run.epochs([8, 8], fit=number)
+    where = "keras/src/backend/tensorflow/trainer.py:131"
+    traced = ev.TracesCounted(
+        function="one_step_on_data", where=where, traces=27, calls=0, reason="new-shape"
+    )
+    run.probe(traced)
+    run.ended(0)
+    assert "retracing" not in run.slugs()
+    alone = Run(tmp_path / "alone")
+    alone.probe(ev.FitStarted(fit=1, epochs=2, planned_steps_per_epoch=8))
+    alone.epochs([40, 40])
+    alone.probe(traced)
+    alone.ended(0)
+    assert alone.slugs()[0] == "retracing"

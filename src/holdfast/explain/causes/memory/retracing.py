@@ -11,6 +11,8 @@ _BLAMED, _VERY_MANY = 15, 40
 #: Share of the calls that are traced: half of them is beyond doubt, a fifth is blamed, one in a hundred is a few
 #: lengths of padding among very many calls.
 _MOST, _SOME, _HARDLY_ANY = 0.5, 0.2, 0.01
+#: Traces of Keras's step in one fit: full batches, the last one, those drawn beforehand.
+_A_FIT = 3
 _WARNING = r"triggered tf\.function retracing"
 _ANY_REASON = Remedy("function.trace-once")
 _REMEDIES = {
@@ -27,7 +29,7 @@ def retracing(evidence: Evidence) -> Finding | RuledOut | None:
     if worst is None or worst.event.traces < _FEW:
         return _warned(evidence, warned)
     event = worst.event
-    if _is_other_cause(event):
+    if _is_other_cause(event) or _once_a_fit(evidence, event):
         return None
     share = event.traces / max(1, event.calls)
     values = {"function": event.function, "where": event.where, "traces": event.traces, "calls": event.calls}
@@ -46,6 +48,12 @@ def _is_other_cause(event: ev.TracesCounted) -> bool:
     """A new model makes its own step, which is not one function traced again; for JAX see recompiling."""
     new_model = event.reason == "new-object" and event.where.startswith(("keras/", "tf_keras/"))
     return new_model or (bool(event.signatures) and event.signatures[-1].startswith("compiled in"))
+
+
+def _once_a_fit(evidence: Evidence, event: ev.TracesCounted) -> bool:
+    """Keras makes the step of each model anew: folds and searches trace it for every fit, whatever its batches are."""
+    own = event.where.startswith(("keras/", "tf_keras/"))
+    return own and len(evidence.fits) > 1 and event.traces <= _A_FIT * len(evidence.fits)
 
 
 def _strength(traces: int, share: float) -> Strength:
