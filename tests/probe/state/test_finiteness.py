@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from holdfast.probe.state import finiteness
 
@@ -48,3 +49,11 @@ def test_it_is_looked_at_first_and_where_the_loss_jumps(monkeypatch: Any) -> Non
     assert all(looked(sentinel, weight, [1.0] * 200, quick))
     assert not any(looked(sentinel, weight, [1.0, 0.9, 1.1] * 100, quick))
     assert looked(sentinel, weight, [1.0, 0.0, 0.0, 3.0, 3.1], quick) == [False, True, False, True, False]
+
+
+def test_a_sparse_gradient_of_torch_is_passed_over() -> None:
+    """NumPy has no such array, and to make it dense may take the memory of the whole table."""
+    torch = pytest.importorskip("torch")
+    sparse = torch.eye(3).to_sparse()
+    assert finiteness.small_gradient([torch.ones(2), sparse]).tolist() == [1.0, 1.0]
+    assert finiteness.small_gradient([sparse]) is None

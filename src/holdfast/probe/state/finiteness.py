@@ -171,8 +171,8 @@ def in_host_memory(value: Any) -> bool:
     device = getattr(value, "device", None)
     if isinstance(device, str):  # TensorFlow
         return "CPU" in device and hasattr(value, "numpy")
-    if hasattr(value, "detach"):  # torch, which computes at once on a CPU
-        return getattr(device, "type", "") == "cpu"
+    if hasattr(value, "detach"):  # torch, which computes at once on a CPU; NumPy has no sparse arrays
+        return getattr(device, "type", "") == "cpu" and "strided" in str(getattr(value, "layout", "strided"))
     return type(value).__module__ == "numpy"
 
 
