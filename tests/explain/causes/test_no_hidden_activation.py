@@ -68,3 +68,13 @@ def test_a_loss_that_broke_is_not_blamed_on_it(tmp_path: Path) -> None:
     _fit(run, [*FLAT[:2], float("nan")], _layer("dense"), _layer("dense_1"), _OUT)
     found = [one for one in run.verdict().findings if one.cause == "no-hidden-activation"]
     assert all(one.strength is Strength.POSSIBLE for one in found)
+
+
+@pytest.mark.parametrize(("after", "blamed"), [(["body"], False), (["first"], True)])
+def test_outputs_side_by_side_do_not_follow_one_another(
+    tmp_path: Path, after: list[str], blamed: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    second = {**_layer("second"), "after": after}
+    _fit(run, FLAT, _layer("body", activation="relu"), {**_layer("first"), "after": ["body"]}, second)
+    assert ("no-hidden-activation" in run.slugs()) is blamed

@@ -156,3 +156,17 @@ def test_lines_of_layers_are_forgotten_with_them() -> None:
     del layer
     gc.collect()
     assert key not in lines._made
+
+
+def test_the_layers_that_a_layer_takes_its_input_from() -> None:
+    start = keras.Input((6,))
+    body = layers.Dense(4, name="body")(start)
+    heads = [layers.Dense(1, name=name)(body) for name in ("left", "right")]
+    both = layers.Concatenate(name="both")(heads)
+    rows = outputs.layers_seen(keras.Model(start, both), layer_lines.LayerLines()).layers
+    assert {row["name"]: row.get("after") for row in rows} == {
+        "body": None,  # the inputs of a model are no layer
+        "left": ["body"],
+        "right": ["body"],
+        "both": ["left", "right"],
+    }

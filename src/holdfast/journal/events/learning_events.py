@@ -11,8 +11,9 @@ class LayersSeen(Event):
     """The layers of a model in their order, as they were made."""
 
     model: str = ""
-    # {"name", "kind": "Dense", "activation": "relu", "units", "trainable", "rate": of a dropout, "initializer": of the
-    #  kernel, "bias_initializer", "penalty": of a regulariser, "momentum", "where": the user's line that made it}
+    # {"name", "kind": "Dense", "activation": "relu", "after": names of the layers whose outputs it takes, "units",
+    #  "trainable", "rate": of a dropout, "initializer": of the kernel, "bias_initializer", "penalty": of a regulariser,
+    #  "momentum", "where": the user's line that made it}
     layers: list[Json] = field(default_factory=list)
     layers_in_all: int = 0  # those of a very deep model are not all listed
 

@@ -132,11 +132,28 @@ def _input_of(layer: Any, history: Any) -> Any:
     index = getattr(history, "node_index", 0)
     if index >= len(nodes):
         return None
-    node = nodes[index]
+    inputs = _tensors_into(nodes[index])
+    return inputs[0] if len(inputs) == 1 else None
+
+
+def _tensors_into(node: Any) -> list[Any]:
     inputs = getattr(node, "input_tensors", None)
     if not isinstance(inputs, (list, tuple)):
         inputs = getattr(node, "keras_inputs", None) or [inputs]
-    return inputs[0] if len(inputs) == 1 else None
+    return list(inputs)
+
+
+def _takes_from(layer: Any) -> list[str] | None:
+    """The layers whose outputs it takes, in the graph of a functional model; None where that is not known."""
+    names = []
+    for node in list(getattr(layer, "_inbound_nodes", None) or []):
+        for tensor in _tensors_into(node):
+            history = getattr(tensor, "_keras_history", None)
+            before = getattr(history, "operation", None) or getattr(history, "layer", None)
+            if before is None or _is_model(before) or type(before).__name__ == "InputLayer":
+                return None
+            names.append(str(before.name))
+    return names or None
 
 
 def _is_model(layer: Any) -> bool:
@@ -168,6 +185,7 @@ def described(layer: Any, lines: LayerLines) -> dict[str, Any]:
         "name": str(getattr(layer, "name", "")),
         "kind": type(layer).__name__,
         "activation": own_activation(layer),
+        "after": _takes_from(layer),
         "units": units_of(layer),
         "trainable": bool(getattr(layer, "trainable", True)),
         "rate": _number(getattr(layer, "rate", None)),

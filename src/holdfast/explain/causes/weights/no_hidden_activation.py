@@ -61,7 +61,9 @@ def _linear_chain(chain: list[Json]) -> list[Json]:
     """The longest run of weighted layers with only linear layers between them; the last one may end in anything."""
     longest: list[Json] = []
     run: list[Json] = []
-    for one in chain:
+    for before, one in zip([{}, *chain], chain, strict=False):
+        if before.get("name") not in one.get("after", [before.get("name")]):
+            run = []  # a branch of its own
         if one.get("kind") in WEIGHTED:
             run.append(one)
             longest = max(longest, list(run), key=len)
