@@ -1,7 +1,8 @@
 """What a data job keeps in memory for each image of the listing: `python benchmarks/listing_memory.py`.
 
 Images of 160 x 120 with seven boxes each, made here; peaks of private memory (RssAnon) of the command and of its
-largest worker. With `--ray inside` or `outside` on two Ray nodes of this machine, else with two processes.
+largest worker. With `--ray inside` or `outside` on two Ray nodes of this machine, else with two processes, which with
+`--spawn` are started anew, as beside a thread.
 """
 
 from __future__ import annotations
@@ -101,14 +102,23 @@ def _beside_each(folder: Path, names: list[str], suffix: str, text: str) -> None
 WRITERS = {"coco": coco, "yolo": yolo, "voc": voc, "csv": csv}
 
 
-def measured(folder: Path, data: str, job: str, workers: str, address: str) -> tuple[Peak, float]:
+HOLDFAST = (sys.executable, "-m", "holdfast")
+BESIDE_A_THREAD = (
+    sys.executable, "-c", "import sys, threading; from holdfast.cli.main import main; "
+    "threading.Thread(target=threading.Event().wait, daemon=True).start(); sys.exit(main(sys.argv[1:]))",
+)  # fmt: skip
+
+
+def measured(
+    folder: Path, data: str, job: str, workers: str, address: str, program: tuple[str, ...]
+) -> tuple[Peak, float]:
     command = [word.replace("DATA", data).replace("OUT", "out") for word in JOBS[job]]
     environment = os.environ | {
         "RAY_ADDRESS": address, "XDG_CACHE_HOME": str(folder / "cache"), "JAX_PLATFORMS": "cpu"
     }  # fmt: skip
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast", *command, "--workers", workers],
+        [*program, *command, "--workers", workers],
         cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     peak = Peak()
@@ -127,6 +137,9 @@ def main() -> None:
     parser.add_argument("--format", choices=WRITERS, default="coco")
     parser.add_argument("--jobs", nargs="+", default=list(JOBS), help="words that the names of jobs have")
     parser.add_argument("--ray", choices=("inside", "outside"), help="on two Ray nodes; outside: by ray://")
+    parser.add_argument(
+        "--spawn", action="store_true", help="local workers are started anew instead of forked"
+    )
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="holdfast-listing-"))
     jobs = [job for job in JOBS if any(word in job for word in args.jobs)]
@@ -135,18 +148,22 @@ def main() -> None:
             make(folder / str(count), count, args.format)
         with cluster(folder) if args.ray else contextlib.nullcontext((["", ""], None)) as ((address, far), _):
             where = f"two Ray nodes, {args.ray} of the cluster" if args.ray else "two processes"
+            where += ", started anew" if args.spawn else ""
             workers = {"inside": "auto", "outside": far}.get(args.ray, "2")
             print(f"{args.format}, {where}, images: {args.images}\n\n"
                   "| job | command, MiB | each image more | largest worker, MiB | each image more | took |\n"
                   "|---|---|---|---|---|---|")  # fmt: skip
             for job in jobs:
-                row(folder, job, args.images, workers, address)
+                program = BESIDE_A_THREAD if args.spawn else HOLDFAST
+                row(folder, job, args.images, workers, address, program)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def row(folder: Path, job: str, counts: list[int], workers: str, address: str) -> None:
-    found = [measured(folder, str(count), job, workers, address) for count in counts]
+def row(
+    folder: Path, job: str, counts: list[int], workers: str, address: str, program: tuple[str, ...]
+) -> None:
+    found = [measured(folder, str(count), job, workers, address, program) for count in counts]
     cells = []
     for peaks in ([peak.command for peak, _ in found], [peak.worker for peak, _ in found]):
         more = (peaks[-1] - peaks[0]) / max(1, counts[-1] - counts[0])

@@ -74,3 +74,13 @@ def test_the_numbers_of_processes_that_divide_the_batch() -> None:
     assert ray_launch.smaller_counts(8, None, 8) == ()
     with pytest.raises(UsageError):
         ray_launch.smaller_counts(2, 3, 8)
+
+
+def test_gpus_for_all_processes_or_for_none() -> None:
+    said: list[str] = []
+    found = [
+        ray_launch.gpus_for_each(count, devices, there=there, say=said.append)
+        for count, devices, there in ((4, 1, 4), (2, 2, 5), (4, 1, 3), (2, 2, 3), (1, 1, 0))
+    ]
+    assert found == [1, 2, 0, 0, 0]
+    assert said == ["holdfast: trains on CPUs: 4 GPUs are needed, and the Ray cluster has 3"] * 2

@@ -16,19 +16,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from holdfast.data.synthetic import make_dataset
 from tests.ray_cluster import killed, training
 from tests.ray_cluster.bucket import from_a_bucket, store
+from tests.ray_cluster.gpu_places import CORES, GPUS, gpu_places
 from tests.ray_cluster.memory import measured_memory
 from tests.ray_cluster.ray_jobs import Jobs, kill_a_worker, times, tree
 from tests.ray_cluster.training import Training
 
 LOST_AT = 30  # the step
-PARTS = ("data", "killed", "bucket", "memory", "train")
+PARTS = ("gpus", "data", "killed", "bucket", "memory", "train")
 INSIDE = "HOLDFAST_IN_NAMESPACE"
 
 
@@ -112,11 +113,11 @@ def save_model(path: Path) -> None:
 
 @contextlib.contextmanager
 def cluster(
-    folder: Path, environment: Mapping[str, str] = MappingProxyType({})
+    folder: Path, environment: Mapping[str, str] = MappingProxyType({}), *size: str
 ) -> Iterator[tuple[list[str], subprocess.Popen[str]]]:
     file = folder / "address"
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.ray_cluster.two_nodes", str(file)],
+        [sys.executable, "-m", "tests.ray_cluster.two_nodes", str(file), *size],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
         env=os.environ | environment,
     )  # fmt: skip
@@ -131,6 +132,39 @@ def cluster(
             process.communicate("end\n", timeout=30)
         process.kill()
         process.wait()
+
+
+def gpus(folder: Path) -> int:
+    """How much was wrong."""
+    own = folder / "gpus"
+    own.mkdir()
+    with cluster(own, {}, CORES, GPUS) as ((address, _), _process):
+        jobs = Jobs(own, address)
+        gpu_places(jobs, address)
+    return jobs.bad
+
+
+def on_two_nodes(folder: Path, wanted: Collection[str], images: int) -> int:
+    """How much was wrong."""
+    with (
+        store() as shop,
+        cluster(folder, shop.workers_see) as ((address, elsewhere), process),
+    ):
+        jobs = Jobs(folder, address, elsewhere)
+        if not {*wanted} <= {"gpus", "train"}:
+            prepare(jobs, images)
+        if "data" in wanted:
+            data_jobs(jobs)
+            model_jobs(jobs, 64)
+        if "killed" in wanted:
+            killed.every_job(jobs)
+        if "bucket" in wanted:
+            from_a_bucket(jobs, shop)
+        if "memory" in wanted:
+            measured_memory(jobs)
+        if "train" in wanted:
+            trainings(jobs, address, lambda order: _order(process, order))
+    return jobs.bad
 
 
 def _order(process: subprocess.Popen[str], order: str) -> None:
@@ -152,27 +186,11 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="holdfast-ray-"))
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / "compiled")  # of all commands, and of the nodes
     try:
-        with (
-            store() as shop,
-            cluster(folder, shop.workers_see if shop else {}) as ((address, elsewhere), process),
-        ):
-            jobs = Jobs(folder, address, elsewhere)
-            wanted = args.only
-            if set(wanted) != {"train"}:
-                prepare(jobs, args.images)
-            if "data" in wanted:
-                data_jobs(jobs)
-                model_jobs(jobs, 64)
-            if "killed" in wanted:
-                killed.every_job(jobs)
-            if "bucket" in wanted:
-                from_a_bucket(jobs, shop)
-            if "memory" in wanted:
-                measured_memory(jobs)
-            if "train" in wanted:
-                trainings(jobs, address, lambda order: _order(process, order))
-        print(json.dumps({"bad": jobs.bad}))
-        return 1 if jobs.bad else 0
+        bad = gpus(folder) if "gpus" in args.only else 0
+        if set(args.only) != {"gpus"}:
+            bad += on_two_nodes(folder, args.only, args.images)
+        print(json.dumps({"bad": bad}))
+        return 1 if bad else 0
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

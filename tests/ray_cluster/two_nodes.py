@@ -1,4 +1,6 @@
-"""Two Ray nodes of one core each: `python -m tests.ray_cluster.two_nodes ADDRESS_FILE`, until the line `end` comes.
+"""Two Ray nodes: `python -m tests.ray_cluster.two_nodes ADDRESS_FILE [CORES GPUS]`, until the line `end` comes.
+
+Each has one core and no GPU, or so many; Ray takes GPUs that are only said to be there for real ones.
 
 The file gets two lines: the address for machines of the cluster, and that for others (ray://).
 
@@ -21,17 +23,17 @@ def main() -> int:
     from ray.cluster_utils import Cluster
 
     port = free_port()
-    head = {
-        "num_cpus": 1, "include_dashboard": False, "object_store_memory": 200 << 20, "ray_client_server_port": port,
-    }  # fmt: skip
+    cores, gpus = map(int, sys.argv[2:] or (1, 0))
+    node = {"num_cpus": cores, "num_gpus": gpus, "object_store_memory": 200 << 20}
+    head = node | {"include_dashboard": False, "ray_client_server_port": port}
     cluster = Cluster(initialize_head=True, head_node_args=head)
-    others = [cluster.add_node(num_cpus=1, object_store_memory=200 << 20)]
+    others = [cluster.add_node(**node)]
     atomic_write.write_text(Path(sys.argv[1]), f"{cluster.address}\nray://127.0.0.1:{port}\n")
     for line in sys.stdin:  # in the main thread: a new node sets handlers of signals
         if line.strip() == "lose":
             cluster.remove_node(others.pop(), allow_graceful=False)
         if line.strip() == "add":
-            others.append(cluster.add_node(num_cpus=1, object_store_memory=200 << 20))
+            others.append(cluster.add_node(**node))
         if line.strip() == "end":
             break
     cluster.shutdown()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,15 +74,25 @@ def train(args: argparse.Namespace, folder: RunFolder, recipe: Recipe) -> int:
     command = (*group.TRAINER, "--accept-changes") if args.accept_changes else group.TRAINER
     with ray_cluster.connected("auto", asked_by="--on ray"):
         ray_cluster.require_same_view([path for path in (recipe.data.train, recipe.data.validation) if path])
+        gpus = gpus_for_each(count, recipe.hardware.devices, there=ray_cluster.gpus(), say=print_line)
         open_folder(folder.path)  # not before: without a cluster nothing has begun
         here = on_ray.RayGroup(
             folder.path, counts, terms, store, recipe_file=folder.recipe.name,
-            gpus=ray_cluster.gpus_for(count * recipe.hardware.devices) // count, command=command,
+            gpus=gpus, command=command,
         )  # fmt: skip
         with notifying(args.notify, folder):
             outcome = on_ray.run(here, say=print_line)
             print_group_end(outcome, folder)
     return outcome.exit_code
+
+
+def gpus_for_each(count: int, devices: int, *, there: int, say: Callable[[str], None]) -> int:
+    """As many as a process has devices, where the cluster has so many for all; else none, and the CPUs train."""
+    if there >= count * devices:
+        return devices
+    if there:
+        say(f"holdfast: trains on CPUs: {count * devices} GPUs are needed, and the Ray cluster has {there}")
+    return 0
 
 
 def smaller_counts(count: int, least: int | None, batch: int) -> tuple[int, ...]:

@@ -33,9 +33,10 @@ from holdfast.launch.group import GroupResult
 PLACED_TIMEOUT_S = 60.0  # for a cluster that has the room; one that grows by itself may take longer
 FEWER_AFTER_S = 20.0  # a lost node may be back within that
 
-
 #: Variables of this shell that the trainers get: the rest of their environment is that of Ray on their node.
 PASSED_ON = ("HOLDFAST_", "JAX_", "KERAS_", "NCCL_", "TF_", "XLA_")
+#: Of a trainer whose place has no GPU: Ray hides none from it, and those of its node may belong to others.
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,7 @@ class RayAgents:
         environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)} | {
             agent.COORDINATOR_VARIABLE: coordinator, agent.TOKEN_VARIABLE: token, agent.RANK_VARIABLE: str(rank),
             agent.GROUP_DIR_VARIABLE: folder, agent.COMMAND_VARIABLE: shlex.join(self._here.command),
+            **({} if self._here.gpus else NO_GPU),
         }  # fmt: skip
         own = group_membership.agent_folder(Path(folder), rank)
         recipe = (own / self._here.recipe_file).read_text()

@@ -6,12 +6,16 @@ import io
 import pickle
 import random
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from holdfast.data.checking.dataset_check import DatasetPart, check
 from holdfast.data.checking.file_order import neighbours, saved_again, siblings, unfinished
+from holdfast.data.checking.name_series import series_of
+from holdfast.data.checking.statistics import _COLUMNS
 from holdfast.data.images.image_file import examine_bytes
 
 from .. import made
@@ -21,7 +25,7 @@ SPLITS = ["train", "val"]
 
 def test_annotating_stopped() -> None:
     names = [f"d/img_{n}.jpg" for n in range(40)]  # img_9 is before img_10
-    found = list(unfinished(names, [n >= 15 for n in range(40)]))
+    found = list(unfinished(names, np.arange(40) >= 15, series_of(names)))
     assert [(one.finding, one.file, one.count) for one in found] == [
         ("annotation-unfinished", "d/img_15.jpg", 25)
     ]
@@ -33,12 +37,13 @@ def test_annotating_stopped() -> None:
 def test_negatives_are_no_end_of_annotating() -> None:
     names = [f"d/img_{n:03d}.jpg" for n in range(60)]
     draw = random.Random(3)
-    spread = [draw.random() < 0.4 for _ in names]
-    spread[-12:] = [True] * 12
-    assert list(unfinished(names, spread)) == []
-    assert list(unfinished(names, [n >= 55 for n in range(60)])) == []  # few
+    spread = np.array([draw.random() < 0.4 for _ in names])
+    spread[-12:] = True
+    assert list(unfinished(names, spread, series_of(names))) == []
+    assert list(unfinished(names, np.arange(60) >= 55, series_of(names))) == []  # few
     own = [*names[:40], *(f"d/empty_{n:03d}.jpg" for n in range(20))]  # a series of their own
-    assert list(unfinished(own, [n >= 40 for n in range(60)])) == []
+    assert list(unfinished(own, np.arange(60) >= 40, series_of(own))) == []
+    assert list(unfinished(names, np.full(60, True), series_of(names))) == []
 
 
 def test_versions_of_one_image_in_two_splits() -> None:
@@ -52,6 +57,14 @@ def test_versions_of_one_image_in_two_splits() -> None:
     assert found[0].detail == f"made from the same image as {names[0]}; one is in train, the other in val"
     others = [*names[:2], f"val/b_jpg.rf.{'3' * 32}.jpg"]
     assert list(siblings(others, [0, 0, 1], SPLITS)) == []
+
+
+def table(looks: list[bytes], splits: list[int], boxes: Any = 1, digests: Any = 0) -> Any:
+    rows = np.zeros(len(looks), _COLUMNS)
+    rows["looked"] = [bool(look) for look in looks]
+    rows["look"] = [list(look) or [0] * 64 for look in looks]
+    rows["split"], rows["boxes"], rows["bytes"] = splits, boxes, digests
+    return rows
 
 
 def looks(count: int, step: float, base: int = 0) -> list[bytes]:
@@ -77,7 +90,7 @@ def split_at_random(count: int) -> list[int]:
 def test_frames_of_a_video_split_at_random() -> None:
     of = split_at_random(60)
     names = [f"{SPLITS[of[n]]}/vid_{n:05d}.jpg" for n in range(60)]
-    found = list(neighbours(names, of, looks(60, 0.1), "d"))
+    found = list(neighbours(names, table(looks(60, 0.1), of), "d"))
     assert [one.finding for one in found] == ["split-neighbours"]
 
 
@@ -87,21 +100,25 @@ def test_other_series_give_nothing_away() -> None:
     photographs = [looks(1, 0, base=n)[0] for n in range(60)]
     fixed_camera = looks(60, 0.0)
     whole_parts = [int(n >= 45) for n in range(60)]
-    assert list(neighbours(names, of, photographs, "d")) == []
-    assert list(neighbours(names, of, fixed_camera, "d")) == []
-    assert list(neighbours(names, whole_parts, looks(60, 0.1), "d")) == []
-    assert list(neighbours(names, [0] * 60, looks(60, 0.1), "d")) == []
-    assert list(neighbours(names, of, [b""] * 60, "d")) == []
+    assert list(neighbours(names, table(photographs, of), "d")) == []
+    assert list(neighbours(names, table(fixed_camera, of), "d")) == []
+    assert list(neighbours(names, table(looks(60, 0.1), whole_parts), "d")) == []
+    assert list(neighbours(names, table(looks(60, 0.1), [0] * 60), "d")) == []
+    assert list(neighbours(names, table([b""] * 60, of), "d")) == []
 
 
 def test_an_image_saved_again_in_another_split() -> None:
     look, darker, other = bytes([90] * 64), bytes([93] * 64), bytes([120] * 64)
-    assert list(saved_again([5, 5], [0, 1], [look, darker], [1, 2])) == [(0, 1)]
-    assert list(saved_again([5, 5], [0, 1], [look, other], [1, 2])) == []
-    assert list(saved_again([5, 5], [0, 1], [look, look], [1, 1])) == []  # equal bytes are split-leak
-    assert list(saved_again([0, 0], [0, 1], [look, look], [1, 2])) == []  # no boxes prove nothing
-    assert list(saved_again([5, 5], [0, 0], [look, look], [1, 2])) == []
-    assert list(saved_again([5, 5, 5], [0, 0, 1], [look] * 3, [1, 2, 3])) == []  # always the same place
+    assert list(saved_again(table([look, darker], [0, 1], 5, [1, 2]))) == [(0, 1)]
+    assert list(saved_again(table([look, other], [0, 1], 5, [1, 2]))) == []
+    assert list(saved_again(table([look, look], [0, 1], 5, [1, 1]))) == []  # equal bytes are split-leak
+    assert list(saved_again(table([look, look], [0, 1], 0, [1, 2]))) == []  # no boxes prove nothing
+    assert list(saved_again(table([look, look], [0, 0], 5, [1, 2]))) == []
+    assert list(saved_again(table([look, b""], [0, 1], 5, [1, 2]))) == []
+    assert list(saved_again(table([look] * 3, [0, 0, 1], 5, [1, 2, 3]))) == []  # always the same place
+    large = [2**64 - 1, 2**63, 2**64 - 2, 2**64 - 1, 2**63 + 1, 2**64 - 2]  # neighbours as floats
+    two = table([look] * 6, [0, 0, 0, 1, 1, 1], large, np.arange(6))
+    assert list(saved_again(two)) == [(0, 3), (2, 5)]
 
 
 def test_a_check_sees_the_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

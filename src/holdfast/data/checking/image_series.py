@@ -3,12 +3,12 @@ annotations that slipped by one."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from holdfast.data.checking.look_alikes import unlike
 from holdfast.data.dataset_reader import Problem
+from holdfast.data.files.packed_list import PackedList
 
 FEWEST_REPEATS = 3  # consecutive images with the same boxes
 MOST_REPEATS = 0.5  # of a series; where more have the same boxes it is a form, or a fixed camera's objects
@@ -20,33 +20,19 @@ CHANCE = 1e-6  # that a class is in none of the rest
 AS_BEFORE = 1.5  # times as often, or as seldom: another class continues
 FEWEST_SHIFTED = 6  # annotations that declare the size of the image beside theirs
 MOST_SHIFTED = 0.8  # of those that declare another size than their image's
-_NUMBERS = re.compile(r"\d+")
 
 
-def problems(names: Sequence[str], table: Any, classes: Sequence[str], path: str) -> Iterator[Problem]:
-    """All that this module knows of the images with these names; `table` is what the statistics keep of each."""
-    for members in series_of(names):
+def problems(
+    names: Sequence[str], table: Any, classes: Sequence[str], series: Iterable[Any], path: str
+) -> Iterator[Problem]:
+    """All that this module knows of the images with these names; `table` is what the statistics keep of each, and
+    `series` the positions of images that are numbered."""
+    for members in series:
         rows = table[members]
-        ordered = [names[at] for at in members]
+        ordered = PackedList(names[at] for at in members)
         yield from repeated_boxes(ordered, rows)
         yield from stopped_classes(ordered, rows, classes, path)
         yield from shifted(ordered, rows)
-
-
-def series_of(names: Sequence[str]) -> Iterator[list[int]]:
-    """Positions of images whose names differ only in their numbers, in the order of these."""
-    series: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        series.setdefault(_NUMBERS.sub("#", name), []).append(at)
-    for members in series.values():
-        yield sorted(members, key=lambda at: by_number(names[at]))
-
-
-def by_number(name: str) -> list[tuple[int, str]]:
-    """An order in which img_9 is before img_10."""
-    return [
-        (int(part) if part.isdigit() and part.isascii() else 0, part) for part in re.split(r"(\d+)", name)
-    ]
 
 
 def repeated_boxes(names: Sequence[str], rows: Any) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.data.dataset_reader import Problem
+from holdfast.data.files.packed_list import writable
 
 SIDE = 8  # pixels of each side of a look
 LEAST_CONTRAST = 8  # of 255: the deviation of a look in which something can be seen
@@ -13,7 +14,7 @@ SAME = 0.03  # one minus the correlation of two looks: one is the other's mirror
 STRANGE = 0.12  # times the usual distance of two images of the dataset, or less
 TURNED = 4.0  # times further from the image itself than from its mirror image: not a symmetric scene
 MOST_COMPARED = 2000  # images of the smaller splits
-PIECE = 500
+MOST_PRODUCTS = 1 << 21  # of one image with another, at once
 FEWEST_PAIRS = 3
 
 
@@ -36,30 +37,48 @@ def mirrored_in_another_split(table: Any) -> Iterator[tuple[int, int]]:
     import numpy as np
 
     usable = np.flatnonzero(table["looked"])
-    if len(usable) < 4:
-        return
-    looks, contrast = normalised(table["look"][usable])
     splits = table["split"][usable]
+    if len(np.unique(splits)) < 2:
+        return
     largest = np.bincount(splits).argmax()
-    known, others = (
-        np.flatnonzero(splits == largest),
-        np.flatnonzero((splits != largest) & (contrast > LEAST_CONTRAST)),
-    )
+    known, others = usable[splits == largest], _with_contrast(table, usable[splits != largest])
     if len(known) < 4 or not len(others):
         return
     if len(others) > MOST_COMPARED:
         others = others[np.linspace(0, len(others) - 1, MOST_COMPARED).astype(int)]
-    for begin in range(0, len(others), PIECE):
-        part = others[begin : begin + PIECE]
-        turned = 1 - mirrored(looks[part]) @ looks[known].T
+    looks = _looks_of(table, known)
+    for part in blocks(len(others), max(1, MOST_PRODUCTS // len(known))):
+        some, _ = normalised(table["look"][others[part]])
+        turned = mirrored(some) @ looks.T
+        np.subtract(1, turned, out=turned)
         best = turned.argmin(axis=1)
-        distance = turned[np.arange(len(part)), best]
-        usual = np.median(turned, axis=1)
-        direct = 1 - (looks[part] * looks[known[best]]).sum(axis=1)
+        distance = turned[np.arange(len(some)), best]
+        usual = np.median(turned, axis=1, overwrite_input=True)
+        direct = 1 - (some * looks[best]).sum(axis=1)
         for at in np.flatnonzero(
             (distance < SAME) & (distance < STRANGE * usual) & (direct > TURNED * distance + 0.02)
         ):
-            yield int(usable[part[at]]), int(usable[known[best[at]]])
+            yield int(others[part][at]), int(known[best[at]])
+
+
+def _with_contrast(table: Any, places: Any) -> Any:
+    """Those of the places whose look shows something."""
+    import numpy as np
+
+    found = np.empty(len(places), bool)
+    for part in blocks(len(places)):
+        found[part] = normalised(table["look"][places[part]])[1] > LEAST_CONTRAST
+    return places[found]
+
+
+def _looks_of(table: Any, places: Any) -> Any:
+    """The normalised looks of these places, on disk where they are many."""
+    import numpy as np
+
+    found = np.frombuffer(writable(4 * SIDE**2 * len(places)), np.float32).reshape(len(places), -1)
+    for part in blocks(len(places)):
+        found[part], _ = normalised(table["look"][places[part]])
+    return found
 
 
 def mirrored_with_the_same_boxes(table: Any) -> Iterator[tuple[int, int]]:
@@ -70,16 +89,22 @@ def mirrored_with_the_same_boxes(table: Any) -> Iterator[tuple[int, int]]:
     labels = table["boxes"][order]
     twins = np.flatnonzero((labels[1:] == labels[:-1]) & (labels[1:] > 0))
     twins = twins[table["looked"][order[twins]] & table["looked"][order[twins + 1]]]
-    if not len(twins):
-        return
-    some, contrast = normalised(table["look"][order[twins]])
-    others, _ = normalised(table["look"][order[twins + 1]])
-    turned = 1 - (mirrored(some) * others).sum(axis=1)
-    direct = 1 - (some * others).sum(axis=1)
-    for at in np.flatnonzero(
-        (turned < SAME) & (direct > TURNED * turned + 0.1) & (contrast > LEAST_CONTRAST)
-    ):
-        yield int(order[twins[at]]), int(order[twins[at] + 1])
+    twins = twins[np.argsort(order[twins])]  # numbers of boxes are in another order in each process
+    for part in blocks(len(twins)):
+        ones, next_ones = order[twins[part]], order[twins[part] + 1]
+        some, contrast = normalised(table["look"][ones])
+        others, _ = normalised(table["look"][next_ones])
+        turned = 1 - (mirrored(some) * others).sum(axis=1)
+        direct = 1 - (some * others).sum(axis=1)
+        for at in np.flatnonzero(
+            (turned < SAME) & (direct > TURNED * turned + 0.1) & (contrast > LEAST_CONTRAST)
+        ):
+            yield int(ones[at]), int(next_ones[at])
+
+
+def blocks(count: int, size: int = 1 << 10) -> Iterator[slice]:
+    """Parts of so many rows: looks as numbers take many times what they take as bytes."""
+    return (slice(start, start + size) for start in range(0, count, size))
 
 
 def normalised(looks: Any) -> tuple[Any, Any]:
@@ -97,4 +122,9 @@ def mirrored(looks: Any) -> Any:
 
 def unlike(some: Any, others: Any) -> Any:
     """One minus the correlation of each pair of looks: 0 for the same image, also a darker one."""
-    return 1 - (normalised(some)[0] * normalised(others)[0]).sum(axis=1)
+    import numpy as np
+
+    found = np.empty(len(some), np.float32)
+    for part in blocks(len(some)):
+        found[part] = 1 - (normalised(some[part])[0] * normalised(others[part])[0]).sum(axis=1)
+    return found

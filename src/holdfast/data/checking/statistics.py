@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from holdfast.data.checking import file_order, image_series, look_alikes
+from holdfast.data.checking import file_order, image_series, look_alikes, name_series
 from holdfast.data.checking.box_habits import BoxHabits
 from holdfast.data.checking.class_names import name_problems
 from holdfast.data.checking.look_alike_letters import strange_letters, without_strange_letters
 from holdfast.data.dataset_reader import Problem
-from holdfast.data.files.packed_list import ByteStore, PackedWriter
+from holdfast.data.files.packed_list import ByteStore, PackedList, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.records import Box, Record
 
@@ -109,10 +109,10 @@ class DatasetStatistics:
         table = np.frombuffer(self._repeatable.view(), _COLUMNS)
         names, splits = self._names.finished(), list(self._splits)
         if len(names) <= MOST_ORDERED:
-            listed = list(names)
-            yield from file_order.problems(listed, table, splits, path)
-            yield from image_series.problems(listed, table, list(self._marks), path)
-            yield from look_alikes.problems(listed, table, splits)
+            series = PackedList(name_series.series_of(names))
+            yield from file_order.problems(names, table, splits, series, path)
+            yield from image_series.problems(names, table, list(self._marks), series, path)
+            yield from look_alikes.problems(names, table, splits)
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1

@@ -119,9 +119,8 @@ def cores() -> int:
     return max(1, int(sum(node["Resources"]["CPU"] for node in worker_nodes())))
 
 
-def gpus_for(wanted: int) -> int:
-    """`wanted`, where the cluster has so many GPUs; else none, and the CPUs train."""
-    return wanted if sum(node["Resources"].get("GPU", 0) for node in worker_nodes()) >= wanted else 0
+def gpus() -> int:
+    return int(sum(node["Resources"].get("GPU", 0) for node in worker_nodes()))
 
 
 def require_same_view(paths: Iterable[str]) -> None:
