@@ -23,12 +23,15 @@ FEWEST_IMAGES = 3  # of which all boxes are in another unit
 FEWEST = 10  # boxes from which anything is said
 WRONG = 0.08  # of the boxes leave their images as they are read, or more
 RIGHT = 0.01  # of them do when read another way, or fewer
+#: Of the boxes end to the right of their image or below it, and none begins outside: those of a larger image do.
+LARGER = 0.3
+PLAINLY_LARGER = 0.6  # where there are fewer than 30 boxes
 #: What is a consequence of a wrong convention, and is repaired by no cut at the edge.
 CONSEQUENCES = frozenset(
     ("outside-box", "edge-rounding", "inverted-box", "zero-area-box", "corners-as-size", "tiny-box")
 )
 #: Formats that hold a corner and a size, and those whose tables may hold either.
-_SIZED = frozenset(("coco", "via", "datumaro", "label-studio", "csv", "parquet"))
+SIZED = frozenset(("coco", "via", "datumaro", "label-studio", "csv", "parquet"))
 _CORNERS = frozenset(("voc", "labelme", "cvat", "tfrecord", "open-images", "csv", "parquet"))
 
 Reader = Callable[
@@ -118,7 +121,7 @@ def _convention(rows: Any, format: str, *, relative: bool) -> tuple[str, str] | 
             if still.mean() <= RIGHT and 10 * still.sum() <= count:
                 return slug, f"{count} of {len(rows)} boxes do not fit their images; {how}, {_fit(still)}"
         return None if relative else _another_size(read, sides, count)
-    if format in _SIZED and not relative:
+    if format in SIZED and not relative:
         return _hidden_corners(rows)
     return None
 
@@ -149,13 +152,13 @@ def _other_readings(format: str, *, relative: bool) -> Iterator[tuple[str, str, 
     if format == "yolo":
         yield "corners-as-centre", "read as [x1, y1, x2, y2]", _corners_in_centre
         yield "corner-as-centre", "read as [left, top, width, height]", _corner_in_centre
-    if format in _SIZED:
+    if format in SIZED:
         yield "corners-as-size", "read as [x1, y1, x2, y2]", _corners_in_size
         yield "corners-as-size", "read as [y1, x1, y2, x2]", _exchanged_corners_in_size
     if format in _CORNERS:
         yield "size-as-corners", "read as [left, top, width, height]", _size_in_corners
         yield "centre-as-corners", "read as [centre x, centre y, width, height]", _centre_in_corners
-    if format in _SIZED:
+    if format in SIZED:
         yield "centre-as-corner", "read as [centre x, centre y, width, height]", _centre_in_corner
     if relative:
         yield "sides-exchanged", "with x divided by the width and y by the height", _sides_exchanged
@@ -212,17 +215,23 @@ def _joined(left: Any, right: Any) -> Any:
 
 
 def _another_size(read: Any, sides: Any, count: int) -> tuple[str, str] | None:
-    """Boxes that fill images of another size: they end at common edges, or reach equally far across and down."""
+    """Boxes that fill images of another size: they end at common edges, reach equally far across and down, or many
+    end outside and none begins there."""
     import numpy as np
 
     far = read[:, 2:]
     reach = (far / sides).max(axis=0)
-    if len(read) < 30 or (read[:, :2] < -2).any() or reach.max() < 1.15:
+    if (read[:, :2] < -2).any() or reach.max() < 1.15:
         return None
     crowd = (far > 0.97 * reach * sides).sum(axis=0)  # a single wild box reaches far alone
     edges = np.array([(far[:, axis] >= far[:, axis].max() - 1.5).sum() for axis in (0, 1)])
     equal = reach.min() > 0.85 * reach.max() and crowd.min() >= 3 and count >= 0.2 * len(read)
-    if not (equal or edges.min() >= 3):
+    past = ((far > sides + np.maximum(1.5, 0.01 * sides)) & (far > read[:, :2])).any(axis=1)
+    many = past.mean() >= LARGER and 20 * past.sum() >= 19 * count
+    if len(read) < 30:
+        if not (many and past.mean() >= PLAINLY_LARGER):
+            return None
+    elif not (equal or edges.min() >= 3 or many):
         return None
     said = (
         f"{count} of {len(read)} boxes do not fit their images; all fit images {reach[0]:.2f} times as wide"

@@ -14,8 +14,10 @@ from typing import Any
 
 from holdfast.data.checking import file_order, image_series, look_alikes
 from holdfast.data.checking.box_habits import BoxHabits
-from holdfast.data.checking.class_names import name_problems
+from holdfast.data.checking.class_names import misspelled, name_problems
+from holdfast.data.checking.class_pairs import ClassPairs
 from holdfast.data.checking.look_alike_letters import strange_letters, without_strange_letters
+from holdfast.data.checking.split_classes import SplitClasses
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.files.packed_list import ByteStore, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
@@ -53,6 +55,8 @@ class DatasetStatistics:
         self._names = PackedWriter[str]()
         self._repeatable = ByteStore()  # a row of _REPEATABLE for each name
         self._habits = BoxHabits()
+        self._pairs = ClassPairs()
+        self._split_classes = SplitClasses()
         self._random = random.Random(0)
 
     def add(self, record: Record, facts: ImageFacts) -> None:
@@ -68,6 +72,8 @@ class DatasetStatistics:
             _keep(self.largest, (facts.width * facts.height, file, said))
             self._sampled(record, facts.upright_size)
         self._habits.add(record, facts.upright_size, file)
+        self._pairs.add(record, record.source or file)
+        self._split_classes.add(record)
         if facts.digest:
             self._names.add(file)
             split = self._splits.setdefault(record.split, len(self._splits))
@@ -98,6 +104,8 @@ class DatasetStatistics:
     def problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
         yield from self._repeats(path)
         yield from self._habits.problems(path)
+        yield from self._pairs.problems()
+        yield from self._split_classes.problems(path)
         yield from self._class_problems(declared, path)
         yield from self._outliers(path)
 
@@ -132,14 +140,16 @@ class DatasetStatistics:
     def _class_problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
         if not self.boxes:
             yield Problem("no-boxes", path, f"{self.images or 'no'} images and not one box")
+        other_spellings = set(misspelled(self.classes))
         for names in near_duplicates({*self.classes, *declared}):
+            other_spellings.update(sorted(names, key=lambda name: self.classes[name])[:-1])
             counted = ", ".join(
                 f"{name!r} ({self.classes[name]} boxes){strange_letters(name)}" for name in names
             )
             yield Problem("near-duplicate-class-names", path, counted)
         yield from name_problems(self.classes, declared, path)
         for name, count in sorted(self.classes.items()):
-            if count < RARE_BOXES:
+            if count < RARE_BOXES and name not in other_spellings:
                 yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")
         for name in sorted(set(declared) - set(self.classes)):
             yield Problem("unused-class", path, f"{name!r} has no box")

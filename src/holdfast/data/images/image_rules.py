@@ -156,19 +156,18 @@ def frame_size(record: Record, facts: ImageFacts, *, relative: bool) -> tuple[in
 
 
 def box_violations(boxes: tuple[Box, ...], size: Size | None) -> Iterator[tuple[int, RuleViolation]]:
-    """The position of each bad box and the first thing wrong with it, and every repeat."""
-    seen: dict[tuple[float, ...], int] = {}
+    """The position of each bad box and the first thing wrong with it, and every repeat of a class's box."""
+    seen: set[tuple[str, float, float, float, float]] = set()
     for position, box in enumerate(boxes):
         verdict = box_violation(box, size)
         if verdict is not None:
             yield position, verdict
             if size is not None and any(is_wrapped(corner, size) for corner in box.corners):
                 yield position, RuleViolation("wrapped-box", f"{box_text(box)} {box.name!r}")
-        first = seen.setdefault(box.corners, position)
-        if first != position and (verdict is None or verdict.finding == "tiny-box"):
-            other = boxes[first].name
-            classes = f"{box.name!r}" if other == box.name else f"as {other!r} and as {box.name!r}"
-            yield position, RuleViolation("duplicate-box", f"{box_text(box)} {classes}")
+        key = (box.name, *box.corners)
+        if key in seen and (verdict is None or verdict.finding == "tiny-box"):
+            yield position, RuleViolation("duplicate-box", f"{box_text(box)} {box.name!r}")
+        seen.add(key)
 
 
 def box_violation(box: Box, size: Size | None) -> RuleViolation | None:

@@ -36,6 +36,9 @@ READINGS: dict[str, Move] = {
     "mirrored top to bottom": lambda b, w, h: _joined(b[:, 0], h - b[:, 3], b[:, 2], h - b[:, 1]),
     "turned by 180 degrees": lambda b, w, h: _joined(w - b[:, 2], h - b[:, 3], w - b[:, 0], h - b[:, 1]),
     "with x and y exchanged": lambda b, w, h: b[:, [1, 0, 3, 2]],
+    "with x and y exchanged as fractions of the sides": lambda b, w, h: _joined(
+        b[:, 1] * w / h, b[:, 0] * h / w, b[:, 3] * w / h, b[:, 2] * h / w
+    ),
     "turned by 90 degrees to the right": lambda b, w, h: _turned(b, w, h, right=True),
     "turned by 90 degrees to the left": lambda b, w, h: _turned(b, w, h, right=False),
     "with all numbers halved": lambda b, w, h: b / 2,
