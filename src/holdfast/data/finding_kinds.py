@@ -260,6 +260,16 @@ KINDS: dict[str, FindingKind] = {
         "classes are in one split, and not or hardly in another",
         "shuffle the images before they are split, or put some of each class into every split",
     ),
+    "class-not-annotated": FindingKind(
+        "warning",
+        "a class has no box in one part of the images, and seems to be there",
+        "annotate the class there too, or leave these images out: it would be trained on as background",
+    ),
+    "class-absent-from-part": FindingKind(
+        "note",
+        "a class that most images have is absent from one part of them",
+        "look whether it was annotated there; nothing, if there is none to be seen",
+    ),
     "unused-class": FindingKind("note", "declared classes have no box", "nothing, or leave the class out"),
     "class-imbalance": FindingKind(
         "note",
@@ -282,6 +292,12 @@ KINDS: dict[str, FindingKind] = {
         "warning",
         "all images of a stretch have no box, and would be trained on as negatives",
         "annotate them, or leave them out; nothing, if there is nothing in them",
+    ),
+    "images-not-annotated": FindingKind(
+        "warning",
+        "one group of images has no annotation file at all, and nearly all others have",
+        "look whether their annotations were lost on the way, as a search for *.jpg loses *.JPG; else annotate them, or "
+        "leave them out: they are trained on as negatives; nothing, if there is nothing in them",
     ),
     "outside-dataset": FindingKind(
         "note",

@@ -144,6 +144,9 @@ def check(
         tally.add(problem)
     if tally.has("shifted-annotations"):
         tally.drop(("size-mismatch", *CONSEQUENCES))
+    for note in ("image-without-annotation", "image-without-boxes"):
+        if tally.count(note) == tally.count("images-not-annotated"):
+            tally.drop((note,))
     pixel_rules.add_findings(close, tally, path, processes)
     names = sorted(declared, key=lambda name: (declared[name], name))
     used = tuple(sorted(name for name in census.classes if name not in declared))
@@ -280,15 +283,17 @@ def _crashed(entry: SourceEntry) -> CheckedEntry:
 def _tally_entry(
     looked: CheckedEntry, split: str | None, classes: Sequence[str], tally: Tally, census: DatasetStatistics
 ) -> None:
+    unannotated = False
     for problem in looked.parsed.problems:
         negative = problem.finding == "image-without-annotation" and looked.parsed.record is not None
+        unannotated |= negative
         tally.add(problem, severity="note" if negative else "")
     record, facts = looked.parsed.record, looked.facts
     if record is None or facts is None:
         return
     if split is not None:
         record = replace(record, split=split)
-    census.add(record, facts)
+    census.add(record, facts, unannotated=unannotated)
     for judged in looked.judged:
         tally.add(judged.problem, severity=judged.severity, extra=judged.extra)
     _tally_classes(record, classes, tally)

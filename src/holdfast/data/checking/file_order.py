@@ -95,7 +95,7 @@ def siblings(
     """Roboflow's versions of one image, `NAME.rf.HASH.jpg`, in two splits: augmented first, and split afterwards."""
     first: dict[str, int] = {}
     for at, name in enumerate(names):
-        stem = _own_name(name).rsplit(".", 1)[0]
+        stem = own_name(name).rsplit(".", 1)[0]
         found = _ROBOFLOW.fullmatch(stem)
         if found is None:
             continue
@@ -137,11 +137,11 @@ def neighbours(
     series: dict[str, list[int]] = {}
     for at, name in enumerate(names):
         if looks[at]:
-            series.setdefault(_NUMBERS.sub("#", _own_name(name)), []).append(at)
+            series.setdefault(_NUMBERS.sub("#", own_name(name)), []).append(at)
     for members in series.values():
         if len(members) < FEWEST_FRAMES or len({splits[at] for at in members}) < 2:
             continue
-        members.sort(key=lambda at: _by_number(_own_name(names[at])))
+        members.sort(key=lambda at: _by_number(own_name(names[at])))
         pixels = np.frombuffer(b"".join(looks[at] for at in members), np.uint8).reshape(len(members), -1)
         of = np.array([splits[at] for at in members])
         crossed = np.flatnonzero(of[1:] != of[:-1])
@@ -169,7 +169,7 @@ def _unlike(some: Any, others: Any) -> Any:
     return 1 - (a * b).sum(axis=1) / np.maximum(scale, 1e-9)
 
 
-def _own_name(name: str) -> str:
+def own_name(name: str) -> str:
     """Without its folder, and of an image in a shard without the shard: `train.record (a.jpg)`."""
     inner = name[:-1].rsplit(" (", 1)[-1] if name.endswith(")") else name
     return inner.rsplit("/", 1)[-1]

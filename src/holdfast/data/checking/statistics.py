@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from holdfast.data.checking import file_order, image_series, look_alikes
+from holdfast.data.checking import file_order, image_groups, image_series, look_alikes
 from holdfast.data.checking.box_habits import BoxHabits
 from holdfast.data.checking.class_names import misspelled, name_problems
 from holdfast.data.checking.class_pairs import ClassPairs
@@ -31,10 +31,11 @@ FEWEST_COPIED = 3  # images of a shard that is another's copy
 MIN_IMAGES = 20  # for "the rest" to mean something
 SAMPLE = 4000
 #: The digests of the image's bytes and of its boxes (0 for none), the split, whether it has a look, and the look.
-_REPEATABLE = struct.Struct("<QQH?64sQHIIII")
+_REPEATABLE = struct.Struct("<QQH?64sQHIIII?")
 _COLUMNS = [
     ("bytes", "<u8"), ("boxes", "<u8"), ("split", "<u2"), ("looked", "?"), ("look", "u1", 64),
     ("classes", "<u8"), ("count", "<u2"), ("real", "<u4", 2), ("declared", "<u4", 2),
+    ("unannotated", "?"),
 ]  # fmt: skip
 MOST_MARKED = 64  # classes of which it is known in which image they are
 MOST_ORDERED = 200_000  # images whose names are put in order
@@ -59,7 +60,8 @@ class DatasetStatistics:
         self._split_classes = SplitClasses()
         self._random = random.Random(0)
 
-    def add(self, record: Record, facts: ImageFacts) -> None:
+    def add(self, record: Record, facts: ImageFacts, *, unannotated: bool = False) -> None:
+        """`unannotated`: it has no annotation file, and is taken for an image with nothing in it."""
         self.images += 1
         self.boxes += len(record.boxes)
         self.classes.update(box.name for box in record.boxes)
@@ -83,7 +85,7 @@ class DatasetStatistics:
             more = self._marked(record), min(len(record.boxes), 0xFFFF)
             declared = record.image.declared_size or (0, 0)
             real = facts.size if declared == facts.size else facts.upright_size
-            self._repeatable.add(_REPEATABLE.pack(*row, *more, *real, *declared))
+            self._repeatable.add(_REPEATABLE.pack(*row, *more, *real, *declared, unannotated))
 
     def _marked(self, record: Record) -> int:
         found = 0
@@ -121,6 +123,9 @@ class DatasetStatistics:
             yield from file_order.problems(listed, table, splits, path)
             yield from image_series.problems(listed, table, list(self._marks), path)
             yield from look_alikes.problems(listed, table, splits)
+            yield from image_groups.problems(
+                listed, table["unannotated"], table["split"].tolist(), splits, path
+            )
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
@@ -153,7 +158,8 @@ class DatasetStatistics:
                 yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")
         for name in sorted(set(declared) - set(self.classes)):
             yield Problem("unused-class", path, f"{name!r} has no box")
-        most, least = max(self.classes.values(), default=0), min(self.classes.values(), default=0)
+        meant = [count for name, count in self.classes.items() if name not in other_spellings]
+        most, least = max(meant, default=0), min(meant, default=0)
         if least and most > IMBALANCE * least:
             counted = ", ".join(f"{name} {count}" for name, count in self.classes.most_common(8))
             yield Problem("class-imbalance", path, f"boxes: {counted}")

@@ -58,9 +58,15 @@ class Misplacement:
     as_read: float
     moved: float
     chance: float
+    learned: bool = False  # by what is in the boxes of the other images, and not by edges
 
     @property
     def text(self) -> str:
+        if self.learned:
+            return (
+                f"{self.part} ({len(self.members)} looked at): the boxes hold what boxes of the other images hold "
+                f"{self.how}, and background as they are read (likeness: {self.moved:.2f} against {self.as_read:.2f})"
+            )
         said = f"{self.part} ({len(self.members)} looked at): the boxes lie on edges {self.how}, and not as they "
         return said + (
             f"are read (change of the pixels across their sides: {self.moved:.2f} against {self.as_read:.2f}; "
@@ -123,7 +129,7 @@ class _Supports:
         rows, moves, row_chances, move_chances = [], [], [], []
         for at, look in enumerate(looks):
             edges = EdgeMap(look.pixels)
-            others = _boxes_of_others(looks, at)
+            others = boxes_of_others(looks, at)
             shifts = self._shifts(*look.sides)
             rows.append(edges.mean_support(_all_readings(look.boxes, *look.sides)))
             row_chances.append(edges.mean_support(_all_readings(others, *look.sides)))
@@ -232,7 +238,7 @@ def _all_readings(boxes: Any, width: int, height: int) -> Any:
     return np.stack([boxes, *(move(boxes, width, height) for move in READINGS.values())])
 
 
-def _boxes_of_others(looks: Sequence[CloseLook], at: int) -> Any:
+def boxes_of_others(looks: Sequence[CloseLook], at: int) -> Any:
     """Boxes of other images: what lies in the middle, or at a machine that is always there, has more edges."""
     import numpy as np
 
