@@ -296,8 +296,8 @@ KINDS: dict[str, FindingKind] = {
     "images-not-annotated": FindingKind(
         "warning",
         "one group of images has no annotation file at all, and nearly all others have",
-        "look whether their annotations were lost on the way, as a search for *.jpg loses *.JPG; else annotate them, or "
-        "leave them out: they are trained on as negatives; nothing, if there is nothing in them",
+        "find their annotations, which a search for *.jpg loses where *.JPG is meant; else annotate them, or leave "
+        "them out: they are trained on as negatives; nothing, if there is nothing in them",
     ),
     "outside-dataset": FindingKind(
         "note",

@@ -37,6 +37,8 @@ def test_lists_that_number_classes_otherwise() -> None:
 
 def test_lists_that_agree_in_part() -> None:
     first = {1: "car", 2: "person", 3: "bus"}
-    assert list(disagreeing_lists([("train.json", first), ("val.json", {1: "car", 3: "bus", 9: "tram"})])) == []
+    assert (
+        list(disagreeing_lists([("train.json", first), ("val.json", {1: "car", 3: "bus", 9: "tram"})])) == []
+    )
     assert list(disagreeing_lists([("train.json", first), ("other.json", {1: "cell", 2: "platelet"})])) == []
     assert list(disagreeing_lists([("train.json", first)])) == []

@@ -32,7 +32,7 @@ CONSEQUENCES = frozenset(
 )
 #: Formats that hold a corner and a size, and those whose tables may hold either.
 SIZED = frozenset(("coco", "via", "datumaro", "label-studio", "csv", "parquet"))
-_CORNERS = frozenset(("voc", "labelme", "cvat", "tfrecord", "open-images", "csv", "parquet"))
+_CORNERS = frozenset(("voc", "labelme", "cvat", "supervisely", "tfrecord", "open-images", "csv", "parquet"))
 
 Reader = Callable[
     [Any, Any], Any

@@ -84,7 +84,7 @@ def _is_complete(box: Box, size: tuple[int, int]) -> bool:
 
 
 def twin_groups(boxes: Sequence[Box]) -> list[int]:
-    """How many boxes of one class nearly agree, for each such group. Equal ones alone are none: they are duplicate-box."""
+    """How many boxes of one class nearly agree, for each such group. Groups of equal ones are duplicate-box."""
     ordered = sorted(
         (box for box in boxes[:MOST_COMPARED] if box.width > 0 and box.height > 0), key=lambda box: box.x1
     )

@@ -113,7 +113,10 @@ def _in_number(one: str, other: str, families: Mapping[str, int]) -> bool:
     if len(one) != len(other) or families[_NUMBER.sub("#", other)] > 2:
         return False
     apart = [at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-    run = next((found for found in _NUMBER.finditer(other) if apart and found.start() <= apart[0] < found.end()), None)
+    run = next(
+        (found for found in _NUMBER.finditer(other) if apart and found.start() <= apart[0] < found.end()),
+        None,
+    )
     if run is None or len(run[0]) < LONG_NUMBER or _YEAR.fullmatch(run[0]):
         return False
     if len(apart) == 2:
@@ -122,7 +125,10 @@ def _in_number(one: str, other: str, families: Mapping[str, int]) -> bool:
     if len(apart) != 1:
         return False
     at = apart[0]
-    return one[at].isdigit() and one[at] in one[max(run.start(), at - 1) : at] + one[at + 1 : min(run.end(), at + 2)]
+    return (
+        one[at].isdigit()
+        and one[at] in one[max(run.start(), at - 1) : at] + one[at + 1 : min(run.end(), at + 2)]
+    )
 
 
 def misread(name: str) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.data import outside
-from holdfast.data.checking.box_conventions import CONSEQUENCES, BoxSample
+from holdfast.data.checking.box_conventions import CONSEQUENCES, SIZED, BoxSample
 from holdfast.data.checking.statistics import DatasetStatistics, file_of_record
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source, SourceEntry
 from holdfast.data.files import filesystem, process_pool, splits
@@ -255,7 +255,9 @@ def _check_entry(shared: tuple[Source, Any], entry: SourceEntry) -> CheckedEntry
     facts = _worker_cache(file).get(parsed.record.image) if file else None
     key = key_of(parsed.record.image) if file and facts is None else None
     facts = facts or probe_image(parsed.record.image)
-    judged = tuple(record_problems(parsed.record, facts, relative=source.relative))
+    judged = tuple(
+        record_problems(parsed.record, facts, relative=source.relative, sized=source.format in SIZED)
+    )
     if not (parsed.record.boxes or parsed.lost or facts.problem):
         judged += (GradedProblem(Problem("image-without-boxes", file_of_record(parsed.record), "no boxes")),)
     elsewhere = outside.problem_of(parsed.record.image, outside.folder_of(source))
@@ -307,7 +309,9 @@ def _tally_conventions(sample: BoxSample, source: Source, tally: Tally) -> None:
         tally.add(problem)
 
 
-def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Iterator[GradedProblem]:
+def record_problems(
+    record: Record, facts: ImageFacts, *, relative: bool, sized: bool = True
+) -> Iterator[GradedProblem]:
     image, annotation = file_of_record(record), record.source or file_of_record(record)
     own, named = record.image.path.rsplit("/", 1)[-1], record.file_name.rsplit("/", 1)[-1]
     if own != named and own.casefold() == named.casefold() and not facts.problem:
@@ -320,7 +324,8 @@ def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Ite
     for verdict in filled_violations(record, facts):
         yield GradedProblem(Problem(verdict.finding, image, verdict.detail))
     size = frame_size(record, facts, relative=relative)
-    for verdict in _in_one_unit([one for _, one in box_violations(record.boxes, size)], record, size):
+    found = [one for _, one in box_violations(record.boxes, size, sized=sized)]
+    for verdict in _in_one_unit(found, record, size):
         detail = verdict.detail if record.image.in_shard else f"{record.file_name}: {verdict.detail}"
         yield GradedProblem(Problem(verdict.finding, annotation, detail), verdict.severity)
 

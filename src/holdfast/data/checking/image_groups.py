@@ -30,7 +30,11 @@ _ON_PURPOSE = re.compile(
 
 
 def problems(
-    names: Sequence[str], unannotated: Any, splits: Sequence[int], split_names: Sequence[str | None], path: str
+    names: Sequence[str],
+    unannotated: Any,
+    splits: Sequence[int],
+    split_names: Sequence[str | None],
+    path: str,
 ) -> Iterator[Problem]:
     """The largest group of which no image has an annotation file, and nearly all others have."""
     import numpy as np

@@ -16,6 +16,9 @@ from holdfast.data.records import Record
 FEWEST_IMAGES = 10  # of training with boxes, and with the class that is absent elsewhere
 FEWEST_UNSEEN = 3  # images of a class that training does not have
 CHANCE = 1e-4  # that a class is absent from a split
+BESIDE = 0.05  # of others that are named beside it
+CHANCE_TOGETHER = 1e-3  # that so many classes are absent: Chernoff's bound
+EVEN = 0.5  # chance of a single one among many, or less
 MOSTLY = 0.75  # of a class's images, or more, are in one split
 SMALLER = 0.4  # of all images, or fewer, are in that split
 CHANCE_MOSTLY = 1e-6
@@ -48,11 +51,7 @@ class SplitClasses:
         self, split: str, trained: Counter[str], count: int, training: str, path: str
     ) -> Iterator[Problem]:
         here, images = self._with[split], self._images[split]
-        absent = [
-            name
-            for name, seen in trained.items()
-            if not here[name] and seen >= FEWEST_IMAGES and (1 - seen / count) ** images <= CHANCE
-        ]
+        absent = _absent(trained, here, count, images)
         unseen = [
             name
             for name, seen in here.items()
@@ -73,6 +72,23 @@ class SplitClasses:
             said = f"{name!r} is in {here[name]} of {images} images of {split}, "
             said += f"and in {trained[name]} of {count} of {training}"
             yield Problem("class-not-in-split", path, said)
+
+
+def _absent(trained: Counter[str], here: Counter[str], count: int, images: int) -> list[str]:
+    """Classes that are there in training, and whose absence here is no chance: each by itself, or so many together."""
+    chances = {name: (1 - seen / count) ** images for name, seen in trained.items()}
+    likely = sum(chances.values())
+    absent = [name for name in chances if not here[name] and trained[name] >= FEWEST_IMAGES]
+    together = [name for name in absent if chances[name] <= EVEN]
+    bound = (
+        len(together) * math.log(len(together) / likely) - len(together) + likely
+        if together and likely
+        else 0.0
+    )
+    if len(together) > likely and bound >= -math.log(CHANCE_TOGETHER):
+        return together
+    sure = any(chances[name] <= CHANCE for name in absent)
+    return [name for name in absent if sure and chances[name] <= BESIDE]
 
 
 def _crowded(here: int, everywhere: int, share: float) -> bool:

@@ -85,7 +85,11 @@ class LearnedObjects:
                 continue
             error = max(float(gain.std(ddof=1)) / len(gain) ** 0.5, 1e-6)
             sure = float(gain.mean()) / error
-            if np.nanmean(moved) >= _between(levels, LIKE_OBJECTS) and sure >= SURE and (not best or sure > best[0]):
+            if (
+                np.nanmean(moved) >= _between(levels, LIKE_OBJECTS)
+                and sure >= SURE
+                and (not best or sure > best[0])
+            ):
                 numbers = float(np.nanmean(read)), float(np.nanmean(moved)), levels[0]
                 best = sure, Misplacement(name, tuple(members), how, *numbers, learned=True)
         return best and best[1]
@@ -139,7 +143,9 @@ def _rows_of(look: CloseLook, boxes: Any) -> Any:
         patch = patch_of(look.pixels, box, GRID)
         if patch is not None:
             width, height = box[2] - box[0], box[3] - box[1]
-            rows.append(np.concatenate((patch.ravel(), [60 * np.log(width / height), 20 * np.log(width * height)])))
+            rows.append(
+                np.concatenate((patch.ravel(), [60 * np.log(width / height), 20 * np.log(width * height)]))
+            )
     return np.array(rows, np.float32).reshape(-1, 3 * GRID * GRID + 2)
 
 

@@ -45,7 +45,8 @@ def _misplaced(looks: Sequence[CloseLook], tally: Tally) -> Iterator[Problem]:
         yield Problem("misplaced-boxes", boxed[found.members[0]].file, found.text, len(found.members))
     for found in LearnedObjects(boxed).misplacements(frozenset(elsewhere)):
         elsewhere.update(found.members)
-        yield Problem("misplaced-boxes", boxed[found.members[0]].file, found.text, len(found.members))
+        if not (found.how.startswith("mirrored") and tally.has("mirrored-boxes")):
+            yield Problem("misplaced-boxes", boxed[found.members[0]].file, found.text, len(found.members))
     outside = {at for at, look in enumerate(boxed) if _leaves(look)}
     if elsewhere and outside <= elsewhere:
         tally.drop(CONSEQUENCES)

@@ -81,7 +81,9 @@ class WindowScores:
         from PIL import Image
 
         look = self._looks[at]
-        sides = [max(GRID, round(side * GRID / size)) for side, size in zip(look.sides, self.size, strict=True)]
+        sides = [
+            max(GRID, round(side * GRID / size)) for side, size in zip(look.sides, self.size, strict=True)
+        ]
         small = np.asarray(Image.fromarray(look.pixels).resize(sides, Image.Resampling.BOX), np.float32)
         found = np.lib.stride_tricks.sliding_window_view(small, (GRID, GRID), axis=(0, 1))  # type: ignore[call-overload]
         return found.reshape(*found.shape[:2], -1), np.array(sides) / look.sides
