@@ -76,7 +76,8 @@ class SuperviselySource:
             name, near=entry.key, stem=stem_of(name) if is_image(name) else name
         )
         path = self.listing.path(found) if found else self.finder.expected(beside, entry.key)
-        size = document.get("size") if isinstance(document.get("size"), dict) else {}
+        declared = document.get("size")
+        size: dict[str, Any] = declared if isinstance(declared, dict) else {}
         image = ImageRef(path, width=parse_size(size.get("width")), height=parse_size(size.get("height")))
         problems = ProblemList(file)
         shapes = ShapeList(name, problems)

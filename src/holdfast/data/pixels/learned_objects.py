@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 GRID = 6  # pixels of each side of what is in a box
 MOST_BOXES = 12  # of an image
+MOST_LEARNED = 120  # images
 FEWEST_IMAGES = 6
 FEWEST_BOXES = 15
 APART = 0.35  # of the scores of objects and of background, which lie between -1 and 1
@@ -63,36 +64,30 @@ class LearnedObjects:
         return _rows_of(look, others[_overlaps(others, look.boxes).max(axis=1) < BESIDE])
 
     def _judged(self, name: str, members: Sequence[int]) -> Misplacement | None:
-        rest = [at for at in range(len(self.looks)) if at not in set(members)]
+        """The surest other reading of a part whose boxes hold background, if one finds objects."""
+        inside = set(members)
+        rest = [at for at in range(len(self.looks)) if at not in inside]
+        rest = rest[:: 1 + len(rest) // MOST_LEARNED]
         boxes = sum(len(self._objects[at]) for at in members)
         if min(len(members), len(rest)) < FEWEST_IMAGES or boxes < FEWEST_BOXES:
             return None
         model = self._model(rest)
-        read = model and self._means(model, [self._objects[at] for at in members])
-        if model is None or read is None:
+        if model is None:
             return None
-        import numpy as np
-
-        levels = self._levels(rest)
-        if levels is None or np.nanmean(read) > _between(levels, LIKE_BACKGROUND):
+        read = self._means(model, [self._objects[at] for at in members])
+        level = _known_mean(read)
+        levels = self._levels(rest) if level < 0 else None  # halfway between the two
+        if levels is None or level > _between(levels, LIKE_BACKGROUND):
             return None
-        best: tuple[float, Misplacement] | None = None
+        found: list[tuple[float, Misplacement]] = []
+        looks = [self.looks[at] for at in members]
         for how, move in _ALL_READINGS.items():
-            looks = [self.looks[at] for at in members]
             moved = self._means(model, [_rows_of(look, move(look.boxes, *look.sides)) for look in looks])
-            gain = (moved - read)[np.isfinite(moved - read)]
-            if len(gain) < max(FEWEST_IMAGES, 0.8 * len(members)) or (gain > 0).mean() < WINS:
-                continue
-            error = max(float(gain.std(ddof=1)) / len(gain) ** 0.5, 1e-6)
-            sure = float(gain.mean()) / error
-            if (
-                np.nanmean(moved) >= _between(levels, LIKE_OBJECTS)
-                and sure >= SURE
-                and (not best or sure > best[0])
-            ):
-                numbers = float(np.nanmean(read)), float(np.nanmean(moved)), levels[0]
-                best = sure, Misplacement(name, tuple(members), how, *numbers, learned=True)
-        return best and best[1]
+            sure = _surely_gained(moved - read)
+            if sure >= SURE and _known_mean(moved) >= _between(levels, LIKE_OBJECTS):
+                numbers = level, _known_mean(moved), levels[0]
+                found.append((sure, Misplacement(name, tuple(members), how, *numbers, learned=True)))
+        return max(found, key=lambda one: one[0])[1] if found else None
 
     def _model(self, members: Sequence[int]) -> ClassRegression | None:
         import numpy as np
@@ -117,7 +112,7 @@ class LearnedObjects:
             left = [at for at in members if at % 2 != fold]
             ground += self._means(model, [self._ground[at] for at in left]).tolist()
             objects += self._means(model, [self._objects[at] for at in left]).tolist()
-        levels = float(np.nanmean(ground)), float(np.nanmean(objects))
+        levels = _known_mean(np.array(ground)), _known_mean(np.array(objects))
         return levels if levels[1] - levels[0] >= APART else None
 
     def _means(self, model: ClassRegression, rows: Sequence[Any]) -> Any:
@@ -128,6 +123,23 @@ class LearnedObjects:
         scores = model.scores(np.concatenate(rows)) if counts.sum() else np.zeros((0, 2))
         each = np.split(scores[:, 1] - scores[:, 0], np.cumsum(counts)[:-1])
         return np.array([one.mean() if len(one) else np.nan for one in each])
+
+
+def _known_mean(values: Any) -> float:
+    import numpy as np
+
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _surely_gained(gains: Any) -> float:
+    """Standard errors by which the images gain; 0 where few gain, or few can be looked at."""
+    import numpy as np
+
+    known = gains[np.isfinite(gains)]
+    if len(known) < max(FEWEST_IMAGES, 0.8 * len(gains)) or (known > 0).mean() < WINS:
+        return 0.0
+    return float(known.mean()) / max(float(known.std(ddof=1)) / len(known) ** 0.5, 1e-6)
 
 
 def _between(levels: tuple[float, float], part: float) -> float:

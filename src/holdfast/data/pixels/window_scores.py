@@ -85,7 +85,7 @@ class WindowScores:
             max(GRID, round(side * GRID / size)) for side, size in zip(look.sides, self.size, strict=True)
         ]
         small = np.asarray(Image.fromarray(look.pixels).resize(sides, Image.Resampling.BOX), np.float32)
-        found = np.lib.stride_tricks.sliding_window_view(small, (GRID, GRID), axis=(0, 1))  # type: ignore[call-overload]
+        found = np.lib.stride_tricks.sliding_window_view(small, (GRID, GRID), axis=(0, 1))
         return found.reshape(*found.shape[:2], -1), np.array(sides) / look.sides
 
     def _free(self, at: int, shape: tuple[int, int], scale: Any) -> Any:
