@@ -49,6 +49,7 @@ def test_slips_in_long_names_and_numbers() -> None:
     assert misspelled(counts) == {
         "Rasberry_Pi_3": "Raspberry_Pi_3", "ESP8226": "ESP8266", "Arduno_Nanno": "Arduino_Nano"}  # fmt: skip
     assert misspelled({"bearing6204": 40, "bearing6024": 1}) == {"bearing6024": "bearing6204"}
+    assert misspelled({"bicycle": 55, "bycicle": 2}) == {"bycicle": "bicycle"}
     assert misspelled({"screwdriver": 4, "screwdrivr": 1}) == {"screwdrivr": "screwdriver"}
 
 

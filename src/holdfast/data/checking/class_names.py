@@ -85,6 +85,8 @@ def _slips(one: str, other: str, allowed: int) -> bool:
     ways = [(a[1:], b, a[:1]), (a, b[1:], b[:1]), (a[1:], b[1:], a[:1] + b[:1])]
     if len(a) >= 2 and a[:2] == b[1::-1]:
         ways.append((a[2:], b[2:], a[:2]))
+    if len(a) >= 3 and a[:3] == b[2::-1]:  # bycicle
+        ways.append((a[3:], b[3:], a[:3]))
     for left, right, changed in ways:
         if not changed.isalpha():
             continue

@@ -8,6 +8,7 @@ apart, they must be many, and not be called so.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from holdfast.data.checking.file_order import own_name
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.files.splits import bare_split
 
-FEWEST_ENDING = 5  # images of an ending of their own
+FEWEST_ENDING = 5  # images of an ending that differs from another in case, or as .jpeg does
 FEWEST_NAMED = 10  # of a word, a folder or a split
 LEAST_NAMED = 0.1  # of all images: guides advise to add up to a tenth of negatives
 MOST_WITHOUT = 0.05  # of the other images are without annotation too
@@ -34,7 +35,6 @@ def problems(
     unannotated: Any,
     splits: Sequence[int],
     split_names: Sequence[str | None],
-    path: str,
 ) -> Iterator[Problem]:
     """The largest group of which no image has an annotation file, and nearly all others have."""
     import numpy as np
@@ -42,6 +42,7 @@ def problems(
     count = int(unannotated.sum())
     if not FEWEST_ENDING <= count <= len(names) - FEWEST_OTHERS:
         return
+    everywhere = set.intersection(*map(_words_of, names))
     for group, fewest, members in _groups(names, splits, split_names):
         inside = np.zeros(len(names), bool)
         inside[members] = True
@@ -49,7 +50,9 @@ def problems(
         if size < fewest or not unannotated[inside].all() or len(names) - size < FEWEST_OTHERS:
             continue
         others = int(unannotated[~inside].sum())
-        if others <= MOST_WITHOUT * (len(names) - size):
+        if others <= MOST_WITHOUT * (len(names) - size) and not _meant(
+            [names[at] for at in members], everywhere
+        ):
             said = f"all {size} images {group} have no annotation file, the first here; "
             said += f"{len(names) - size - others} of {len(names) - size} others have one"
             yield Problem("images-not-annotated", names[members[0]], said, size)
@@ -64,18 +67,32 @@ def _groups(
     endings: dict[str, list[int]] = {}
     words: dict[str, list[int]] = {}
     for at, name in enumerate(names):
-        own = own_name(name)
-        stem, _, ending = own.rpartition(".")
-        endings.setdefault(ending, []).append(at)
-        folders = name.rsplit("/", 1)[0] if "/" in name else ""
-        for word in set(_LETTERS.findall(f"{folders}/{stem}")):
+        endings.setdefault(own_name(name).rpartition(".")[2], []).append(at)
+        for word in _words_of(name):
             words.setdefault(word, []).append(at)
+    kinds = Counter(map(_kind_of, endings))
     for ending, members in sorted(endings.items(), key=lambda one: -len(one[1])):
-        yield f"called *.{ending}", FEWEST_ENDING, members
+        yield f"called *.{ending}", FEWEST_ENDING if kinds[_kind_of(ending)] > 1 else named, members
     for place, split in enumerate(split_names):
         if split is not None and bare_split(split) != "test":
             yield f"of {split}", named, [at for at, one in enumerate(splits) if one == place]
     large = [one for one in words.items() if named <= len(one[1]) < len(names)]
     for word, members in sorted(large, key=lambda one: -len(one[1]))[:MOST_GROUPS]:
-        if not _ON_PURPOSE.fullmatch(word):
-            yield f"with {word!r} in their names", named, members
+        yield f"with {word!r} in their names", named, members
+
+
+def _kind_of(ending: str) -> str:
+    return {"jpeg": "jpg", "tiff": "tif"}.get(ending.lower(), ending.lower())
+
+
+def _meant(names: Sequence[str], everywhere: set[str]) -> bool:
+    """Nearly each name says that nothing is in the image, or that nobody was to annotate it.
+
+    Words that all images of the dataset have in their names, as its folder, say nothing.
+    """
+    said = [any(_ON_PURPOSE.fullmatch(word) for word in _words_of(name) - everywhere) for name in names]
+    return sum(said) >= (1 - MOST_WITHOUT) * len(names)
+
+
+def _words_of(name: str) -> set[str]:
+    return set(_LETTERS.findall(name.removesuffix(")").rpartition(".")[0]))

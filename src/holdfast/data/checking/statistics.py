@@ -123,9 +123,7 @@ class DatasetStatistics:
             yield from file_order.problems(listed, table, splits, path)
             yield from image_series.problems(listed, table, list(self._marks), path)
             yield from look_alikes.problems(listed, table, splits)
-            yield from image_groups.problems(
-                listed, table["unannotated"], table["split"].tolist(), splits, path
-            )
+            yield from image_groups.problems(listed, table["unannotated"], table["split"].tolist(), splits)
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
