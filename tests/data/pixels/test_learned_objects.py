@@ -38,6 +38,21 @@ def test_one_splits_boxes_of_smaller_images() -> None:
     assert found(looks) == [("images of val", "with all numbers times 1.33")]
 
 
+def test_a_part_of_many_images() -> None:
+    looks = [look(n, f"d/{'front' if n % 4 else 'back'}_{n:03d}.jpg", things=2) for n in range(330)]
+    changed = [
+        replace(one, boxes=READINGS[EXCHANGED](one.boxes, *one.sides)) if "back" in one.file else one
+        for one in looks
+    ]
+    assert found(changed) == [("images with 'back' in their names", EXCHANGED)]
+    unclear = [replace(one, boxes=look(500 + at, things=2).boxes) for at, one in enumerate(looks)]
+    assert found(looks) == found(unclear) == []
+    two = [replace(one, split="val" if at >= 150 else "train") for at, one in enumerate(looks[:200])]
+    wrong = [replace(one, boxes=one.boxes * 0.75) if one.split == "val" else one for one in two]
+    assert found(two) == []
+    assert found(wrong) == [("images of val", "with all numbers times 1.33")]
+
+
 def test_what_says_so() -> None:
     looks = [
         replace(one, boxes=READINGS[EXCHANGED](one.boxes, *one.sides)) if one.split == "val" else one

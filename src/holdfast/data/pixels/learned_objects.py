@@ -106,10 +106,10 @@ class LearnedObjects:
         ground: list[float] = []
         objects: list[float] = []
         for fold in (0, 1):
-            model = self._model([at for at in members if at % 2 == fold])
+            model = self._model(members[fold::2])
             if model is None:
                 return None
-            left = [at for at in members if at % 2 != fold]
+            left = members[1 - fold :: 2]
             ground += self._means(model, [self._ground[at] for at in left]).tolist()
             objects += self._means(model, [self._objects[at] for at in left]).tolist()
         levels = _known_mean(np.array(ground)), _known_mean(np.array(objects))
