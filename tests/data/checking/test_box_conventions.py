@@ -204,3 +204,27 @@ def test_repair_does_not_turn_sizes_into_wrong_boxes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a corner and a size where the format has two corners"):
         repair(str(voc_of_sizes(tmp_path / "d")), str(tmp_path / "copy"))
     assert not (tmp_path / "copy").exists()
+
+
+def test_boxes_of_one_source_are_in_another_convention() -> None:
+    sample = BoxSample()
+    for at, corners in enumerate(objects(240)):
+        name = f"{'phone' if at % 4 == 0 else 'camera'}_{at:03d}.jpg"
+        c = (*corners[:2], corners[0] + corners[2], corners[1] + corners[3]) if at % 4 == 0 else corners
+        sample.add(Record(name, name, ImageRef(name), (Box(*c, "cat"),)), FACTS, relative=False)
+    problems, accounted = sample.problems("coco", "d", relative=False)
+    assert [(one.finding, one.detail.split(":")[0], one.count) for one in problems] == [
+        ("corners-as-size", "phone*.jpg", 60)
+    ]
+    assert accounted
+
+
+def test_a_careless_hand_in_another_source_is_not_accounted_for() -> None:
+    sample = BoxSample()
+    for at, corners in enumerate(objects(240)):
+        name = f"{'phone' if at % 4 == 0 else 'camera'}_{at:03d}.jpg"
+        c = (*corners[:2], corners[0] + corners[2], corners[1] + corners[3]) if at % 4 == 0 else corners
+        c = (-20.0, *corners[1:]) if at == 3 else c
+        sample.add(Record(name, name, ImageRef(name), (Box(*c, "cat"),)), FACTS, relative=False)
+    problems, accounted = sample.problems("coco", "d", relative=False)
+    assert [one.finding for one in problems] == ["corners-as-size"] and not accounted

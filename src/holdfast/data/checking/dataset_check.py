@@ -140,6 +140,16 @@ def check(
         _off_by_one(main, strange, tally, census)
     paths = [part.path for part in parts]
     path = ", ".join(paths)
+    _tally_census(census, declared, path, tally)
+    pixel_rules.add_findings(close, tally, path, processes)
+    names = sorted(declared, key=lambda name: (declared[name], name))
+    used = tuple(sorted(name for name in census.classes if name not in declared))
+    findings = tuple(_with_path_in_remedy(finding, paths) for finding in tally.findings())
+    return Report(path, census.images, census.boxes, (*names, *used), findings), census
+
+
+def _tally_census(census: DatasetStatistics, declared: dict[str, int], path: str, tally: Tally) -> None:
+    """What only all images together show, without what that accounts for."""
     for problem in census.problems(declared, path):
         tally.add(problem)
     if tally.has("shifted-annotations"):
@@ -147,11 +157,6 @@ def check(
     for note in ("image-without-annotation", "image-without-boxes"):
         if tally.count(note) == tally.count("images-not-annotated"):
             tally.drop((note,))
-    pixel_rules.add_findings(close, tally, path, processes)
-    names = sorted(declared, key=lambda name: (declared[name], name))
-    used = tuple(sorted(name for name in census.classes if name not in declared))
-    findings = tuple(_with_path_in_remedy(finding, paths) for finding in tally.findings())
-    return Report(path, census.images, census.boxes, (*names, *used), findings), census
 
 
 def _splits_for_role(source: Source, role: str | None) -> frozenset[str | None] | None:
