@@ -6,6 +6,7 @@ sizes beside them. A part is named only where both are clear, and the other read
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ def _surely_gained(gains: Any) -> float:
     known = gains[np.isfinite(gains)]
     if len(known) < max(FEWEST_IMAGES, 0.8 * len(gains)) or (known > 0).mean() < WINS:
         return 0.0
-    return float(known.mean()) / max(float(known.std(ddof=1)) / len(known) ** 0.5, 1e-6)
+    return float(known.mean()) / max(float(known.std(ddof=1)) / math.sqrt(len(known)), 1e-6)
 
 
 def _between(levels: tuple[float, float], part: float) -> float:
