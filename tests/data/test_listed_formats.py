@@ -17,9 +17,9 @@ import pytest
 
 from holdfast.cli.main import main
 from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.formats import FORMATS
 from holdfast.data.formats.tf_example import serialize_example
-from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.data.reading.load import read
 from holdfast.data.writing.convert import convert
 from holdfast.errors import HoldfastError
@@ -253,6 +253,14 @@ def test_via(tmp_path: Path, kind: str) -> None:
     put(tmp_path, **{"a.jpg": b"image", "b.jpg": b"image", "via.json": json.dumps(VIA[kind])})
     assert read(str(tmp_path)).format == "via"
     assert boxes(tmp_path) == boxes(tmp_path / "via.json") == {"a.jpg": [("cell", *BOX)], "b.jpg": []}
+
+
+def test_regions_of_via_that_are_no_list_are_said(tmp_path: Path) -> None:
+    document = via(RECT, {"class": "cell"})
+    next(iter(document.values()))["regions"] = 1.5
+    put(tmp_path, **{"a.jpg": b"image", "b.jpg": b"image", "via.json": json.dumps(document)})
+    (place,) = findings(tmp_path)["unreadable-annotation"].places
+    assert "its regions are '1.5', which is no list" in place.detail
 
 
 def test_a_circle_of_via(tmp_path: Path) -> None:

@@ -289,8 +289,8 @@ def test_coco_with_its_keys_in_the_order_of_the_alphabet_is_recognised(tmp_path:
 
 
 def test_a_shard_whose_first_length_looks_like_a_compressed_file_is_read() -> None:
+    from holdfast.data.files.tfrecord_framing import HEADER, masked_crc
     from holdfast.data.formats.tfrecord import _refused
-    from holdfast.data.formats.tfrecord_framing import HEADER, masked_crc
 
     length = (0x5E78).to_bytes(8, "little")
     header = HEADER.pack(0x5E78, masked_crc(length))

@@ -21,9 +21,7 @@ from holdfast.data.files.json_stream import BadJson, top_level
 from holdfast.data.files.parse_numbers import parse_flag, parse_integer, parse_number, parse_size, snap
 from holdfast.data.files.progress_bar import line
 from holdfast.data.files.splits import split_in_name, split_in_path
-from holdfast.data.formats import label_map
-from holdfast.data.formats.tf_example import NotAnExample, parse_example, serialize_example
-from holdfast.data.formats.tfrecord_framing import (
+from holdfast.data.files.tfrecord_framing import (
     BrokenFrame,
     RecordFrame,
     framed,
@@ -32,6 +30,8 @@ from holdfast.data.formats.tfrecord_framing import (
     masked_crc,
     read_frame,
 )
+from holdfast.data.formats import label_map
+from holdfast.data.formats.tf_example import NotAnExample, parse_example, serialize_example
 from holdfast.data.records import Box
 from holdfast.errors import UnreadableAnnotation
 from holdfast.report import plots

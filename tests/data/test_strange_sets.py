@@ -229,7 +229,6 @@ REFUSED: dict[str, tuple[Build, str, str]] = {
     "a spreadsheet": (one_image(**{"l.xlsx": b"PK"}), "l.xlsx: a spreadsheet", "save it as CSV"),
     "an archive": (one_image(**{"l.zip": b"PK"}), "l.zip: an archive", "unpack it"),
     "CreateML": (one_image(**{"c.json": '[{"image": "a.jpg", "annotations": [{"label": "x", "coordinates": {"x": 1}}]}]'}), "CreateML's JSON", "as COCO"),
-    "Supervisely": (one_image(**{"a.jpg.json": '{"objects": [{"classTitle": "x"}]}'}), "Supervisely's JSON", "as COCO"),
     "detections": (one_image(**{"d.json": '[{"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]'}), "detections of a model", "give the annotations"),
     "Vertex AI": (one_image(**{"d.jsonl": '{"boundingBoxAnnotations": []}\n'}), "Vertex AI's import file", "export the dataset"),
     "KITTI": (one_image(**{"l/a.txt": "Car 0.0 0 -1.57 16 12 48 36 1 1 3 1 1 20 -1.5\n"}), "KITTI's text", "columns 5 to 8"),

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast.data.checking.dataset_check import DatasetPart, check
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.formats.tf_example import serialize_example
-from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.data.reading.load import read
 from holdfast.errors import HoldfastError
 

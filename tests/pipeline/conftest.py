@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.pipeline.rectangles import dataset_of, rectangle_image, save
 
-from holdfast.data.formats.tfrecord_framing import framed
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.records import Box, Dataset, ImageRef, Record
 
 

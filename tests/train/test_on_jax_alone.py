@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data.formats.tfrecord_framing import frames, read_frame
+from holdfast.data.files.tfrecord_framing import frames, read_frame
 from tests.train import shapes
 
 pytestmark = [pytest.mark.hot, pytest.mark.proof]

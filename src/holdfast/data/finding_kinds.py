@@ -178,6 +178,11 @@ KINDS: dict[str, FindingKind] = {
         "nothing: they are cut at the edge",
     ),
     "duplicate-box": FindingKind("warning", "boxes occur twice in one image", f"{REPAIR} with one of each"),
+    "box-of-two-classes": FindingKind(
+        "warning",
+        "boxes are there as two classes",
+        "keep the class that is right; nothing, if one class is a kind of the other",
+    ),
     "near-duplicate-box": FindingKind(
         "warning",
         "many objects have two boxes of one class that nearly agree",
@@ -229,7 +234,7 @@ KINDS: dict[str, FindingKind] = {
     ),
     "misspelled-class": FindingKind(
         "warning",
-        "rare class names are one letter from a frequent one",
+        "rare class names are a slip of the hand from a frequent one",
         "correct the spelling in the annotations, if they mean the same",
     ),
     "misread-text": FindingKind(
@@ -249,6 +254,21 @@ KINDS: dict[str, FindingKind] = {
         "error",
         "classes have other names in one part of the dataset than in the rest",
         "write the annotations of this part again with the list of classes of the rest",
+    ),
+    "class-not-in-split": FindingKind(
+        "warning",
+        "classes are in one split, and not or hardly in another",
+        "shuffle the images before they are split, or put some of each class into every split",
+    ),
+    "class-not-annotated": FindingKind(
+        "warning",
+        "a class has no box in one part of the images, and seems to be there",
+        "annotate the class there too, or leave these images out: it would be trained on as background",
+    ),
+    "class-absent-from-part": FindingKind(
+        "note",
+        "a class that most images have is absent from one part of them",
+        "look whether it was annotated there; nothing, if there is none to be seen",
     ),
     "unused-class": FindingKind("note", "declared classes have no box", "nothing, or leave the class out"),
     "class-imbalance": FindingKind(
@@ -272,6 +292,12 @@ KINDS: dict[str, FindingKind] = {
         "warning",
         "all images of a stretch have no box, and would be trained on as negatives",
         "annotate them, or leave them out; nothing, if there is nothing in them",
+    ),
+    "images-not-annotated": FindingKind(
+        "warning",
+        "one group of images has no annotation file at all, and nearly all others have",
+        "find their annotations, which a search for *.jpg loses where *.JPG is meant; else annotate them, or leave "
+        "them out: they are trained on as negatives; nothing, if there is nothing in them",
     ),
     "outside-dataset": FindingKind(
         "note",
@@ -389,7 +415,8 @@ KINDS: dict[str, FindingKind] = {
     "class-lists-disagree": FindingKind(
         "warning",
         "two lists of classes give one number different names",
-        "make the lists equal and write the annotations of one of them again; look with `holdfast data inspect`",
+        "make the lists equal and write the annotations of one of them again: programs that go by the number "
+        "take one class for another; look with `holdfast data inspect`",
     ),
     "name-case": FindingKind(
         "note",

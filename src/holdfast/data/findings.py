@@ -63,6 +63,9 @@ class Tally:
     def has(self, slug: str) -> bool:
         return any(found == slug for found, _ in self._found)
 
+    def count(self, slug: str) -> int:
+        return sum(count for (found, _), (_, count, _) in self._found.items() if found == slug)
+
     def findings(self) -> tuple[DataFinding, ...]:
         """Errors first, then by how many there are."""
         made = [

@@ -92,6 +92,24 @@ WRONG: list[tuple[str, str, bool, Callable[[Corners], Corners]]] = [
 ]
 
 
+def off_the_edges(c: Corners) -> Corners:
+    """Of an image 1.92 times as wide and 1.44 times as high; no object is at its edges."""
+    return (c[0] * 1.8 + 15, c[1] * 1.35 + 11, c[2] * 1.8 + 15, c[3] * 1.35 + 11)
+
+
+@pytest.mark.parametrize("format", ["voc", "csv", "tfrecord"])
+@pytest.mark.parametrize("count", [12, 200])
+def test_images_that_were_squeezed_without_their_boxes(format: str, count: int) -> None:
+    boxes = [off_the_edges(box) for box in objects(count, largest=240)]
+    outside = sum(box[2] > WIDTH or box[3] > HEIGHT for box in boxes)
+    assert outside >= 0.6 * count and said(boxes, format) == ["boxes-of-another-size"]
+
+
+def test_boxes_that_end_a_little_outside_are_not_of_another_size() -> None:
+    over = [(c[0], c[1], c[2] + 25, c[3]) if at % 5 == 0 else c for at, c in enumerate(objects(largest=300))]
+    assert said(over, "voc") == []
+
+
 @pytest.mark.parametrize(
     ("slug", "format", "relative", "write"), WRONG, ids=[f"{row[0]}-{row[1]}" for row in WRONG]
 )
@@ -186,3 +204,27 @@ def test_repair_does_not_turn_sizes_into_wrong_boxes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a corner and a size where the format has two corners"):
         repair(str(voc_of_sizes(tmp_path / "d")), str(tmp_path / "copy"))
     assert not (tmp_path / "copy").exists()
+
+
+def test_boxes_of_one_source_are_in_another_convention() -> None:
+    sample = BoxSample()
+    for at, corners in enumerate(objects(240)):
+        name = f"{'phone' if at % 4 == 0 else 'camera'}_{at:03d}.jpg"
+        c = (*corners[:2], corners[0] + corners[2], corners[1] + corners[3]) if at % 4 == 0 else corners
+        sample.add(Record(name, name, ImageRef(name), (Box(*c, "cat"),)), FACTS, relative=False)
+    problems, accounted = sample.problems("coco", "d", relative=False)
+    assert [(one.finding, one.detail.split(":")[0], one.count) for one in problems] == [
+        ("corners-as-size", "phone*.jpg", 60)
+    ]
+    assert accounted
+
+
+def test_a_careless_hand_in_another_source_is_not_accounted_for() -> None:
+    sample = BoxSample()
+    for at, corners in enumerate(objects(240)):
+        name = f"{'phone' if at % 4 == 0 else 'camera'}_{at:03d}.jpg"
+        c = (*corners[:2], corners[0] + corners[2], corners[1] + corners[3]) if at % 4 == 0 else corners
+        c = (-20.0, *corners[1:]) if at == 3 else c
+        sample.add(Record(name, name, ImageRef(name), (Box(*c, "cat"),)), FACTS, relative=False)
+    problems, accounted = sample.problems("coco", "d", relative=False)
+    assert [one.finding for one in problems] == ["corners-as-size"] and not accounted

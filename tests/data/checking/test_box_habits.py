@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.data.checking.box_habits import BoxHabits, overlap, twin_count
+from holdfast.data.checking.box_habits import BoxHabits, is_doubled, overlap, twin_groups
 from holdfast.data.records import Box, ImageRef, Record
 
 SIZE = (640, 480)
@@ -47,4 +47,22 @@ def test_overlapping_objects_are_no_twins() -> None:
 def test_overlap_and_twins() -> None:
     assert overlap(box(0, 0), box(50, 0)) == 1 / 3
     assert overlap(box(0, 0), box(100, 0)) == 0.0
-    assert twin_count([box(0, 0), box(1, 1), box(2, 2), box(200, 0)]) == 2
+    assert twin_groups([box(0, 0), box(1, 1), box(2, 2), box(200, 0)]) == [3]
+    assert twin_groups([box(0, 0), box(0, 0), box(200, 0), box(201, 0)]) == [2]
+    small = [box(10, 10, 16, 16), box(12, 11, 15, 17), box(40, 10, 16, 16), box(48, 10, 16, 16)]
+    assert twin_groups(small) == [2]
+
+
+def test_two_hands_in_a_part_of_the_images() -> None:
+    objects = [box(60 * at, 50 * at, 20 + at, 18, name="car" if at % 2 else "bus") for at in range(5)]
+    hands = [Box(one.x1 + 2, one.y1 - 1, one.x2 + 1, one.y2 + 2, one.name) for one in objects]
+    assert found([objects + hands] * 4 + [objects] * 30) == {"near-duplicate-box": 20}
+    assert found([objects + hands] * 2 + [objects] * 30) == {}
+
+
+def test_stacks_and_single_slips_are_not_two_hands() -> None:
+    stack = [box(50, 50 + 4 * at, 100, 60) for at in range(6)]
+    slip = [box(60 * at, 50 * at, 40, 30) for at in range(5)] + [box(1, 1, 40, 30)]
+    assert found([stack] * 5 + [slip] * 5 + [slip[:5]] * 40) == {}
+    assert is_doubled([2, 2, 2], 6) and is_doubled([3, 3], 7)
+    assert not is_doubled([2], 2) and not is_doubled([6], 6) and not is_doubled([2, 2], 9)

@@ -27,10 +27,30 @@ def test_a_rare_slip_beside_the_right_name() -> None:
         {"screws": 20, "screw": 5},  # not so rare
         {"screw": 100, "washer": 1},
         {"level1": 50, "level11": 1},
+        {"bus": 100, "buses": 5},
+        {"valve_L": 60, "valve_R": 5},
+        {"grade A apple": 60, "grade B apple": 2},
+        {"stage_II": 60, "stage_III": 2},
+        {"male_cyclist": 60, "female_cyclist": 2},
+        {"ripe_tomato": 60, "unripe_tomato": 2},
+        {"ESP8266": 60, "ESP32": 2, "ESP8285": 1},
+        {"Airbus_A320": 60, "Airbus_A330": 2},
+        {"audi_2011": 60, "audi_2001": 2},
+        {"part_1001": 60, "part_1011": 2, "part_1003": 40},
     ],
 )
 def test_names_that_are_meant(counts: dict[str, int]) -> None:
     assert misspelled(counts) == {}
+
+
+def test_slips_in_long_names_and_numbers() -> None:
+    counts = {"Arduino_Nano": 24, "Raspberry_Pi_3": 15, "ESP8266": 21, "Rasberry_Pi_3": 3, "ESP8226": 1,
+              "esp8266": 2, "Arduno_Nanno": 1, "Heltec_ESP32": 22}  # fmt: skip
+    assert misspelled(counts) == {
+        "Rasberry_Pi_3": "Raspberry_Pi_3", "ESP8226": "ESP8266", "Arduno_Nanno": "Arduino_Nano"}  # fmt: skip
+    assert misspelled({"bearing6204": 40, "bearing6024": 1}) == {"bearing6024": "bearing6204"}
+    assert misspelled({"bicycle": 55, "bycicle": 2}) == {"bycicle": "bicycle"}
+    assert misspelled({"screwdriver": 4, "screwdrivr": 1}) == {"screwdrivr": "screwdriver"}
 
 
 def test_one_slip() -> None:

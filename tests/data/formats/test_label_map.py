@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.data.formats.label_map import shift_of_numbers
+from holdfast.data.formats.label_map import disagreeing_lists, shift_of_numbers
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,22 @@ from holdfast.data.formats.label_map import shift_of_numbers
 )
 def test_shift(known: set[int], used: set[int], step: int) -> None:
     assert shift_of_numbers(known, used) == step
+
+
+def test_lists_that_number_classes_otherwise() -> None:
+    first, other = {1: "car", 2: "person", 3: "bus"}, {1: "bus", 2: "car", 3: "person"}
+    found = list(disagreeing_lists([("a.json", {}), ("train.json", first), ("val.json", other)]))
+    assert [(one.finding, one.file) for one in found] == [("class-lists-disagree", "val.json")]
+    assert found[0].detail == (
+        "3 classes have other numbers than in train.json: 3 is 'person' here and 'bus' there, "
+        "1 is 'bus' here and 'car' there, 2 is 'car' here and 'person' there; boxes are read by name"
+    )
+
+
+def test_lists_that_agree_in_part() -> None:
+    first = {1: "car", 2: "person", 3: "bus"}
+    assert (
+        list(disagreeing_lists([("train.json", first), ("val.json", {1: "car", 3: "bus", 9: "tram"})])) == []
+    )
+    assert list(disagreeing_lists([("train.json", first), ("other.json", {1: "cell", 2: "platelet"})])) == []
+    assert list(disagreeing_lists([("train.json", first)])) == []

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.formats.tf_example import serialize_example
-from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.journal.events import BatchSeen
 from holdfast.probe.inputs import record_boxes, record_files
 

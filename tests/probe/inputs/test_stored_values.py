@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.formats.tf_example import serialize_example
-from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.journal.events import BatchSeen
 from holdfast.probe.inputs import stored_values
 

@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast.data.dataset_reader import Problem
+from holdfast.data.files.splits import split_in_path
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.images.image_rules import frame_size
 from holdfast.data.records import Record
 
 SAMPLE = 4000  # boxes of a split
 MOST_SPLITS = 16
+MOST_SOURCES = 32  # of files, by the beginnings of their names
+FEWEST_OF_SOURCE = 20  # boxes
 FEWEST_IMAGES = 3  # of which all boxes are in another unit
 FEWEST = 10  # boxes from which anything is said
 WRONG = 0.08  # of the boxes leave their images as they are read, or more
 RIGHT = 0.01  # of them do when read another way, or fewer
+#: Of the boxes end to the right of their image or below it, and none begins outside: those of a larger image do.
+LARGER = 0.3
+PLAINLY_LARGER = 0.6  # where there are fewer than 30 boxes
 #: What is a consequence of a wrong convention, and is repaired by no cut at the edge.
 CONSEQUENCES = frozenset(
     ("outside-box", "edge-rounding", "inverted-box", "zero-area-box", "corners-as-size", "tiny-box")
 )
 #: Formats that hold a corner and a size, and those whose tables may hold either.
-_SIZED = frozenset(("coco", "via", "datumaro", "label-studio", "csv", "parquet"))
-_CORNERS = frozenset(("voc", "labelme", "cvat", "tfrecord", "open-images", "csv", "parquet"))
+SIZED = frozenset(("coco", "via", "datumaro", "label-studio", "csv", "parquet"))
+_CORNERS = frozenset(("voc", "labelme", "cvat", "supervisely", "tfrecord", "open-images", "csv", "parquet"))
+
+_BEGIN = re.compile(r"[^\W\d_]{2,}")
 
 Reader = Callable[
     [Any, Any], Any
@@ -42,6 +51,7 @@ class BoxSample:
     def __init__(self) -> None:
         self._numbers: dict[str | None, array[float]] = {}
         self._counts: dict[str | None, int] = {}
+        self._sources: dict[str, int] = {}
         self._random = random.Random(0)
         self._fractions: list[
             tuple[str, int]
@@ -55,13 +65,14 @@ class BoxSample:
             self._fractions.append((record.file_name, len(record.boxes)))
         kept = self._numbers.setdefault(record.split, array("d"))
         count = self._counts.get(record.split, 0)
+        source = self._source_of(record.file_name)
         for box in record.boxes:
-            row = array("d", (*box.corners, *size, math.nan if box.area is None else box.area))
+            row = array("d", (*box.corners, *size, math.nan if box.area is None else box.area, source))
             count += 1
-            if len(kept) < 7 * SAMPLE:
+            if len(kept) < 8 * SAMPLE:
                 kept.extend(row)
             elif (slot := self._random.randrange(count)) < SAMPLE:
-                kept[7 * slot : 7 * slot + 7] = row
+                kept[8 * slot : 8 * slot + 8] = row
         self._counts[record.split] = count
 
     def problems(self, format: str, path: str, *, relative: bool) -> tuple[list[Problem], bool]:
@@ -69,19 +80,44 @@ class BoxSample:
         import numpy as np
 
         found: list[Problem] = []
-        accounted = True
+        unclear: list[Any] = []
         for split, numbers in self._numbers.items():
-            rows = np.array(numbers).reshape(-1, 7)
+            rows = np.array(numbers).reshape(-1, 8)
             rows = rows[np.isfinite(rows[:, :6]).all(axis=1)]
             slug, said = _convention(rows, format, relative=relative) or ("", "")
             if slug:
                 where = f"{split}: " if split is not None else ""
                 found.append(Problem(slug, path, where + said, self._counts[split]))
-            elif len(rows):
-                accounted &= not _outside(rows[:, :4], rows[:, 4:6]).any()
+            else:
+                unclear.append(rows)
+        rest = np.concatenate(unclear) if unclear else np.zeros((0, 8))
+        for slug, said, source in list(self._of_sources(rest, format, relative=relative)):
+            own = rest[:, 7] == source
+            found.append(Problem(slug, path, said, int(own.sum())))
+            rest = rest[~own]
+        accounted = not _outside(rest[:, :4], rest[:, 4:6]).any()
         if not found:
             found += self._some_fractions(path)
         return found, accounted
+
+    def _source_of(self, name: str) -> int:
+        """Files of one folder whose names begin and end alike may be of one camera, person or program."""
+        *folders, own = name.split("/")
+        place = "".join(f"{one}/" for one in folders if not split_in_path(f"{one}/"))
+        begin, ending = _BEGIN.match(own), own.rpartition(".")[2]
+        source = f"{place}{begin[0] if begin else ''}*.{ending}"
+        if source not in self._sources and len(self._sources) >= MOST_SOURCES:
+            return -1
+        return self._sources.setdefault(source, len(self._sources))
+
+    def _of_sources(self, rows: Any, format: str, *, relative: bool) -> Iterator[tuple[str, str, int]]:
+        """What the boxes of single sources are in, where those of their splits are not all alike."""
+        for source, number in self._sources.items():
+            own = rows[:, 7] == number
+            if FEWEST_OF_SOURCE <= own.sum() < len(rows):
+                slug, said = _convention(rows[own], format, relative=relative) or ("", "")
+                if slug:
+                    yield slug, f"{source}: {said}", number
 
     def _some_fractions(self, path: str) -> Iterator[Problem]:
         """Images of which all boxes are in another unit than those of the rest."""
@@ -118,7 +154,7 @@ def _convention(rows: Any, format: str, *, relative: bool) -> tuple[str, str] | 
             if still.mean() <= RIGHT and 10 * still.sum() <= count:
                 return slug, f"{count} of {len(rows)} boxes do not fit their images; {how}, {_fit(still)}"
         return None if relative else _another_size(read, sides, count)
-    if format in _SIZED and not relative:
+    if format in SIZED and not relative:
         return _hidden_corners(rows)
     return None
 
@@ -149,13 +185,13 @@ def _other_readings(format: str, *, relative: bool) -> Iterator[tuple[str, str, 
     if format == "yolo":
         yield "corners-as-centre", "read as [x1, y1, x2, y2]", _corners_in_centre
         yield "corner-as-centre", "read as [left, top, width, height]", _corner_in_centre
-    if format in _SIZED:
+    if format in SIZED:
         yield "corners-as-size", "read as [x1, y1, x2, y2]", _corners_in_size
         yield "corners-as-size", "read as [y1, x1, y2, x2]", _exchanged_corners_in_size
     if format in _CORNERS:
         yield "size-as-corners", "read as [left, top, width, height]", _size_in_corners
         yield "centre-as-corners", "read as [centre x, centre y, width, height]", _centre_in_corners
-    if format in _SIZED:
+    if format in SIZED:
         yield "centre-as-corner", "read as [centre x, centre y, width, height]", _centre_in_corner
     if relative:
         yield "sides-exchanged", "with x divided by the width and y by the height", _sides_exchanged
@@ -212,17 +248,23 @@ def _joined(left: Any, right: Any) -> Any:
 
 
 def _another_size(read: Any, sides: Any, count: int) -> tuple[str, str] | None:
-    """Boxes that fill images of another size: they end at common edges, or reach equally far across and down."""
+    """Boxes that fill images of another size: they end at common edges, reach equally far across and down, or many
+    end outside and none begins there."""
     import numpy as np
 
     far = read[:, 2:]
     reach = (far / sides).max(axis=0)
-    if len(read) < 30 or (read[:, :2] < -2).any() or reach.max() < 1.15:
+    if (read[:, :2] < -2).any() or reach.max() < 1.15:
         return None
     crowd = (far > 0.97 * reach * sides).sum(axis=0)  # a single wild box reaches far alone
     edges = np.array([(far[:, axis] >= far[:, axis].max() - 1.5).sum() for axis in (0, 1)])
     equal = reach.min() > 0.85 * reach.max() and crowd.min() >= 3 and count >= 0.2 * len(read)
-    if not (equal or edges.min() >= 3):
+    past = ((far > sides + np.maximum(1.5, 0.01 * sides)) & (far > read[:, :2])).any(axis=1)
+    many = past.mean() >= LARGER and 20 * past.sum() >= 19 * count
+    if len(read) < 30:
+        if not (many and past.mean() >= PLAINLY_LARGER):
+            return None
+    elif not (equal or edges.min() >= 3 or many):
         return None
     said = (
         f"{count} of {len(read)} boxes do not fit their images; all fit images {reach[0]:.2f} times as wide"

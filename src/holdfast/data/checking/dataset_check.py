@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.data import outside
-from holdfast.data.checking.box_conventions import CONSEQUENCES, BoxSample
+from holdfast.data.checking.box_conventions import CONSEQUENCES, SIZED, BoxSample
 from holdfast.data.checking.statistics import DatasetStatistics, file_of_record
 from holdfast.data.dataset_reader import ParsedEntry, Problem, Source, SourceEntry
 from holdfast.data.files import filesystem, process_pool, splits
@@ -140,15 +140,23 @@ def check(
         _off_by_one(main, strange, tally, census)
     paths = [part.path for part in parts]
     path = ", ".join(paths)
-    for problem in census.problems(declared, path):
-        tally.add(problem)
-    if tally.has("shifted-annotations"):
-        tally.drop(("size-mismatch", *CONSEQUENCES))
+    _tally_census(census, declared, path, tally)
     pixel_rules.add_findings(close, tally, path, processes)
     names = sorted(declared, key=lambda name: (declared[name], name))
     used = tuple(sorted(name for name in census.classes if name not in declared))
     findings = tuple(_with_path_in_remedy(finding, paths) for finding in tally.findings())
     return Report(path, census.images, census.boxes, (*names, *used), findings), census
+
+
+def _tally_census(census: DatasetStatistics, declared: dict[str, int], path: str, tally: Tally) -> None:
+    """What only all images together show, without what that accounts for."""
+    for problem in census.problems(declared, path):
+        tally.add(problem)
+    if tally.has("shifted-annotations"):
+        tally.drop(("size-mismatch", *CONSEQUENCES))
+    for note in ("image-without-annotation", "image-without-boxes"):
+        if tally.count(note) == tally.count("images-not-annotated"):
+            tally.drop((note,))
 
 
 def _splits_for_role(source: Source, role: str | None) -> frozenset[str | None] | None:
@@ -252,7 +260,9 @@ def _check_entry(shared: tuple[Source, Any], entry: SourceEntry) -> CheckedEntry
     facts = _worker_cache(file).get(parsed.record.image) if file else None
     key = key_of(parsed.record.image) if file and facts is None else None
     facts = facts or probe_image(parsed.record.image)
-    judged = tuple(record_problems(parsed.record, facts, relative=source.relative))
+    judged = tuple(
+        record_problems(parsed.record, facts, relative=source.relative, sized=source.format in SIZED)
+    )
     if not (parsed.record.boxes or parsed.lost or facts.problem):
         judged += (GradedProblem(Problem("image-without-boxes", file_of_record(parsed.record), "no boxes")),)
     elsewhere = outside.problem_of(parsed.record.image, outside.folder_of(source))
@@ -280,15 +290,17 @@ def _crashed(entry: SourceEntry) -> CheckedEntry:
 def _tally_entry(
     looked: CheckedEntry, split: str | None, classes: Sequence[str], tally: Tally, census: DatasetStatistics
 ) -> None:
+    unannotated = False
     for problem in looked.parsed.problems:
         negative = problem.finding == "image-without-annotation" and looked.parsed.record is not None
+        unannotated |= negative
         tally.add(problem, severity="note" if negative else "")
     record, facts = looked.parsed.record, looked.facts
     if record is None or facts is None:
         return
     if split is not None:
         record = replace(record, split=split)
-    census.add(record, facts)
+    census.add(record, facts, unannotated=unannotated)
     for judged in looked.judged:
         tally.add(judged.problem, severity=judged.severity, extra=judged.extra)
     _tally_classes(record, classes, tally)
@@ -302,7 +314,9 @@ def _tally_conventions(sample: BoxSample, source: Source, tally: Tally) -> None:
         tally.add(problem)
 
 
-def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Iterator[GradedProblem]:
+def record_problems(
+    record: Record, facts: ImageFacts, *, relative: bool, sized: bool = True
+) -> Iterator[GradedProblem]:
     image, annotation = file_of_record(record), record.source or file_of_record(record)
     own, named = record.image.path.rsplit("/", 1)[-1], record.file_name.rsplit("/", 1)[-1]
     if own != named and own.casefold() == named.casefold() and not facts.problem:
@@ -315,7 +329,8 @@ def record_problems(record: Record, facts: ImageFacts, *, relative: bool) -> Ite
     for verdict in filled_violations(record, facts):
         yield GradedProblem(Problem(verdict.finding, image, verdict.detail))
     size = frame_size(record, facts, relative=relative)
-    for verdict in _in_one_unit([one for _, one in box_violations(record.boxes, size)], record, size):
+    found = [one for _, one in box_violations(record.boxes, size, sized=sized)]
+    for verdict in _in_one_unit(found, record, size):
         detail = verdict.detail if record.image.in_shard else f"{record.file_name}: {verdict.detail}"
         yield GradedProblem(Problem(verdict.finding, annotation, detail), verdict.severity)
 

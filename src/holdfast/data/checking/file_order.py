@@ -81,7 +81,7 @@ def siblings(
     """Roboflow's versions of one image, `NAME.rf.HASH.jpg`, in two splits: augmented first, and split afterwards."""
     originals, first = NameNumbers(), array("q")  # the position of the first version of each original
     for at, name in enumerate(names):
-        stem = _own_name(name).rsplit(".", 1)[0]
+        stem = own_name(name).rsplit(".", 1)[0]
         found = _ROBOFLOW.fullmatch(stem)
         if found is None:
             continue
@@ -125,7 +125,7 @@ def neighbours(names: Sequence[str], table: Any, path: str) -> Iterator[Problem]
     import numpy as np
 
     usable = np.flatnonzero(table["looked"])
-    for chosen in series_of(_own_name(names[at]) for at in usable):
+    for chosen in series_of(own_name(names[at]) for at in usable):
         members = usable[chosen]
         splits, looks = table["split"][members], table["look"]
         crossed = np.flatnonzero(splits[1:] != splits[:-1])
@@ -157,7 +157,7 @@ def _unlike(looks: Any, some: Any, others: Any) -> Any:
     return found
 
 
-def _own_name(name: str) -> str:
+def own_name(name: str) -> str:
     """Without its folder, and of an image in a shard without the shard: `train.record (a.jpg)`."""
     inner = name[:-1].rsplit(" (", 1)[-1] if name.endswith(")") else name
     return inner.rsplit("/", 1)[-1]

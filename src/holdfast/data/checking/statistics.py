@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from holdfast.data.checking import file_order, image_series, look_alikes, name_series
+from holdfast.data.checking import file_order, image_groups, image_series, look_alikes, name_series
 from holdfast.data.checking.box_habits import BoxHabits
-from holdfast.data.checking.class_names import name_problems
+from holdfast.data.checking.class_names import misspelled, name_problems
+from holdfast.data.checking.class_pairs import ClassPairs
 from holdfast.data.checking.look_alike_letters import strange_letters, without_strange_letters
+from holdfast.data.checking.split_classes import SplitClasses
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.files.packed_list import ByteStore, PackedList, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
@@ -29,10 +31,11 @@ FEWEST_COPIED = 3  # images of a shard that is another's copy
 MIN_IMAGES = 20  # for "the rest" to mean something
 SAMPLE = 4000
 #: The digests of the image's bytes and of its boxes (0 for none), the split, whether it has a look, and the look.
-_REPEATABLE = struct.Struct("<QQH?64sQHIIII")
+_REPEATABLE = struct.Struct("<QQH?64sQHIIII?")
 _COLUMNS = [
     ("bytes", "<u8"), ("boxes", "<u8"), ("split", "<u2"), ("looked", "?"), ("look", "u1", 64),
     ("classes", "<u8"), ("count", "<u2"), ("real", "<u4", 2), ("declared", "<u4", 2),
+    ("unannotated", "?"),
 ]  # fmt: skip
 MOST_MARKED = 64  # classes of which it is known in which image they are
 MOST_ORDERED = 200_000  # images whose names are put in order
@@ -53,9 +56,12 @@ class DatasetStatistics:
         self._names = PackedWriter[str]()
         self._repeatable = ByteStore()  # a row of _REPEATABLE for each name
         self._habits = BoxHabits()
+        self._pairs = ClassPairs()
+        self._split_classes = SplitClasses()
         self._random = random.Random(0)
 
-    def add(self, record: Record, facts: ImageFacts) -> None:
+    def add(self, record: Record, facts: ImageFacts, *, unannotated: bool = False) -> None:
+        """`unannotated`: it has no annotation file, and is taken for an image with nothing in it."""
         self.images += 1
         self.boxes += len(record.boxes)
         self.classes.update(box.name for box in record.boxes)
@@ -68,6 +74,8 @@ class DatasetStatistics:
             _keep(self.largest, (facts.width * facts.height, file, said))
             self._sampled(record, facts.upright_size)
         self._habits.add(record, facts.upright_size, file)
+        self._pairs.add(record, record.source or file)
+        self._split_classes.add(record)
         if facts.digest:
             self._names.add(file)
             split = self._splits.setdefault(record.split, len(self._splits))
@@ -77,7 +85,7 @@ class DatasetStatistics:
             more = self._marked(record), min(len(record.boxes), 0xFFFF)
             declared = record.image.declared_size or (0, 0)
             real = facts.size if declared == facts.size else facts.upright_size
-            self._repeatable.add(_REPEATABLE.pack(*row, *more, *real, *declared))
+            self._repeatable.add(_REPEATABLE.pack(*row, *more, *real, *declared, unannotated))
 
     def _marked(self, record: Record) -> int:
         found = 0
@@ -98,6 +106,8 @@ class DatasetStatistics:
     def problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
         yield from self._repeats(path)
         yield from self._habits.problems(path)
+        yield from self._pairs.problems()
+        yield from self._split_classes.problems(path)
         yield from self._class_problems(declared, path)
         yield from self._outliers(path)
 
@@ -113,6 +123,7 @@ class DatasetStatistics:
             yield from file_order.problems(names, table, splits, series, path)
             yield from image_series.problems(names, table, list(self._marks), series, path)
             yield from look_alikes.problems(names, table, splits)
+            yield from image_groups.problems(names, table["unannotated"], table["split"].tolist(), splits)
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
@@ -132,18 +143,21 @@ class DatasetStatistics:
     def _class_problems(self, declared: dict[str, int], path: str) -> Iterator[Problem]:
         if not self.boxes:
             yield Problem("no-boxes", path, f"{self.images or 'no'} images and not one box")
+        other_spellings = set(misspelled(self.classes))
         for names in near_duplicates({*self.classes, *declared}):
+            other_spellings.update(sorted(names, key=lambda name: self.classes[name])[:-1])
             counted = ", ".join(
                 f"{name!r} ({self.classes[name]} boxes){strange_letters(name)}" for name in names
             )
             yield Problem("near-duplicate-class-names", path, counted)
         yield from name_problems(self.classes, declared, path)
         for name, count in sorted(self.classes.items()):
-            if count < RARE_BOXES:
+            if count < RARE_BOXES and name not in other_spellings:
                 yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")
         for name in sorted(set(declared) - set(self.classes)):
             yield Problem("unused-class", path, f"{name!r} has no box")
-        most, least = max(self.classes.values(), default=0), min(self.classes.values(), default=0)
+        meant = [count for name, count in self.classes.items() if name not in other_spellings]
+        most, least = max(meant, default=0), min(meant, default=0)
         if least and most > IMBALANCE * least:
             counted = ", ".join(f"{name} {count}" for name, count in self.classes.most_common(8))
             yield Problem("class-imbalance", path, f"boxes: {counted}")

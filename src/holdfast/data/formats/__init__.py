@@ -81,6 +81,12 @@ def _datumaro(listing: FileIndex, label_maps: list[str]) -> Source | None:
     return datumaro.FORMAT.open_folder(listing)
 
 
+def _supervisely(listing: FileIndex, label_maps: list[str]) -> Source | None:
+    from holdfast.data.formats import supervisely
+
+    return supervisely.open_source(listing)
+
+
 def _parquet(listing: FileIndex, label_maps: list[str]) -> Source | None:
     from holdfast.data.formats import parquet
 
@@ -98,6 +104,7 @@ FORMATS: dict[str, Callable[[FileIndex, list[str]], Source | None]] = {
     "label-studio": _label_studio,
     "via": _via,
     "datumaro": _datumaro,
+    "supervisely": _supervisely,
     "parquet": _parquet,
     "open-images": _open_images,
     "csv": _csv,

@@ -20,7 +20,7 @@ from holdfast.data.files.packed_list import TOGETHER, ByteStore, PackedList, Pac
 from holdfast.data.files.parse_numbers import parse_flag, parse_number, parse_size
 from holdfast.data.files.splits import split_in_name, split_in_path
 from holdfast.data.formats.coco_masks import box_of
-from holdfast.data.formats.label_map import shift_of_numbers
+from holdfast.data.formats.label_map import disagreeing_lists, shift_of_numbers
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.data.tables.coco_join import ANNOTATION, NONE, ODD_OWNER, ImageIds, Joined, other_id_type
 from holdfast.errors import HoldfastError, UnreadableAnnotation
@@ -202,8 +202,13 @@ def open_source(listing: FileIndex, names: list[str], path: str) -> CocoSource:
     if len(files) > 1:
         files, repeated = _without_repeats(files, listing, finder)
         noted += repeated
+        noted += tuple(disagreeing_lists([(listing.path(file.name), _numbered(file)) for file in files]))
     finder = finder.knowing((image.name, file.name) for file in files for image in file.images)
     return CocoSource(path, listing, finder, tuple(files), noted)
+
+
+def _numbered(file: CocoFile) -> dict[int, str]:
+    return {number: name for number, name in file.categories.items() if isinstance(number, int)}
 
 
 def _without_repeats(

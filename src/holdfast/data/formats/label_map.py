@@ -7,9 +7,10 @@ keypoints and fields that nobody knows are all fine.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.data.dataset_reader import Problem
 from holdfast.errors import UnreadableAnnotation
 
 _TOKEN = re.compile(
@@ -141,3 +142,27 @@ def shift_of_numbers(known: Collection[int], used: Collection[int]) -> int:
     if strange == {last + 1} and first not in used:
         return 1
     return -1 if strange == {first - 1} and last not in used else 0
+
+
+def disagreeing_lists(lists: Sequence[tuple[str, Mapping[int, str]]]) -> Iterator[Problem]:
+    """Files of one dataset that give a class another number than the first file does.
+
+    Each file is right by itself, and read so; a program that goes by the number takes one class for another.
+    """
+    known = [(file, listed) for file, listed in lists if listed]
+    first_file, first = known[0] if known else ("", {})
+    numbers = {name: number for number, name in first.items()}
+    for file, listed in known[1:]:
+        moved = [name for _, name in sorted(listed.items()) if name in numbers]
+        moved = [name for name in moved if listed.get(numbers[name]) != name]
+        if moved:
+            shown = ", ".join(
+                f"{numbers[name]} is {_class_of(listed, numbers[name])} here and {name!r} there"
+                for name in moved[:3]
+            )
+            said = f"{len(moved)} classes have other numbers than in {first_file}: {shown}; boxes are read by name"
+            yield Problem("class-lists-disagree", file, said)
+
+
+def _class_of(listed: Mapping[int, str], number: int) -> str:
+    return repr(listed[number]) if number in listed else "no class"

@@ -16,6 +16,7 @@ from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name,
 from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import snap
 from holdfast.data.files.splits import split_in_name, split_in_path
+from holdfast.data.formats.label_map import disagreeing_lists
 from holdfast.data.images.image_file import upright_size
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError, UnreadableAnnotation
@@ -136,6 +137,10 @@ def open_listed(
     finder = ImageFinder.of(listing.root, listing.images())
     finder = finder.knowing((image.names[0], file.name) for file in files for image in file.images)
     noted = tuple(Problem("unreadable-annotation", error.where, error.what) for error in broken)
+    lists = [
+        (listing.path(file.name), {number: label for label, number in file.ids.items()}) for file in files
+    ]
+    noted += tuple(disagreeing_lists(lists))
     return ListedSource(path or listing.root, format, listing, finder, tuple(files), noted)
 
 

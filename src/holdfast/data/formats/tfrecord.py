@@ -17,9 +17,9 @@ from holdfast.data.files import filesystem
 from holdfast.data.files.file_index import FileIndex, portable, siblings, suffix_of
 from holdfast.data.files.parse_numbers import snap
 from holdfast.data.files.splits import split_in_name, split_in_path
+from holdfast.data.files.tfrecord_framing import BrokenFrame, RecordFrame, frames, looks_framed, read_frame
 from holdfast.data.formats import label_map
 from holdfast.data.formats.tf_example import Example, IsASequence, NotAnExample, parse_example
-from holdfast.data.formats.tfrecord_framing import BrokenFrame, RecordFrame, frames, looks_framed, read_frame
 from holdfast.data.formats.tfrecord_images import ImagesBeside, images_beside, names_in
 from holdfast.data.images.image_file import HEADER_BYTES, ImageFacts, header, header_of
 from holdfast.data.records import Box, ImageRef, Record

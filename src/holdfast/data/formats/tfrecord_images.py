@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from holdfast.data.files import filesystem
 from holdfast.data.files.file_index import IMAGE_FOLDERS, FileIndex, ImageFinder, folder_of
+from holdfast.data.files.tfrecord_framing import RecordFrame, frames, read_frame
 from holdfast.data.formats.tf_example import Example, NotAnExample, parse_example
-from holdfast.data.formats.tfrecord_framing import RecordFrame, frames, read_frame
 from holdfast.data.records import ImageRef
 from holdfast.errors import HoldfastError
 

@@ -94,7 +94,10 @@ def _image(element: dict[str, Any], otherwise: str | None, problems: ProblemList
     name = str(element["filename"])
     shapes = ShapeList(name, problems)
     regions = element.get("regions") or []
-    for region in regions.values() if isinstance(regions, dict) else regions:
+    listed = list(regions.values()) if isinstance(regions, dict) else regions
+    if not isinstance(listed, list):
+        shapes.lose(f"its regions are {str(listed)[:60]!r}, which is no list")
+    for region in listed if isinstance(listed, list) else []:
         shape = region.get("shape_attributes") if isinstance(region, dict) else None
         if not isinstance(shape, dict):
             shapes.lose("a region has no shape_attributes")

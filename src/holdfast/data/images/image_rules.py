@@ -155,23 +155,25 @@ def frame_size(record: Record, facts: ImageFacts, *, relative: bool) -> tuple[in
     return frame_of(record, facts)[0]
 
 
-def box_violations(boxes: tuple[Box, ...], size: Size | None) -> Iterator[tuple[int, RuleViolation]]:
-    """The position of each bad box and the first thing wrong with it, and every repeat."""
-    seen: dict[tuple[float, ...], int] = {}
+def box_violations(
+    boxes: tuple[Box, ...], size: Size | None, *, sized: bool = True
+) -> Iterator[tuple[int, RuleViolation]]:
+    """The position of each bad box and the first thing wrong with it, and every repeat of a class's box."""
+    seen: set[tuple[str, float, float, float, float]] = set()
     for position, box in enumerate(boxes):
-        verdict = box_violation(box, size)
+        verdict = box_violation(box, size, sized=sized)
         if verdict is not None:
             yield position, verdict
             if size is not None and any(is_wrapped(corner, size) for corner in box.corners):
                 yield position, RuleViolation("wrapped-box", f"{box_text(box)} {box.name!r}")
-        first = seen.setdefault(box.corners, position)
-        if first != position and (verdict is None or verdict.finding == "tiny-box"):
-            other = boxes[first].name
-            classes = f"{box.name!r}" if other == box.name else f"as {other!r} and as {box.name!r}"
-            yield position, RuleViolation("duplicate-box", f"{box_text(box)} {classes}")
+        key = (box.name, *box.corners)
+        if key in seen and (verdict is None or verdict.finding == "tiny-box"):
+            yield position, RuleViolation("duplicate-box", f"{box_text(box)} {box.name!r}")
+        seen.add(key)
 
 
-def box_violation(box: Box, size: Size | None) -> RuleViolation | None:
+def box_violation(box: Box, size: Size | None, *, sized: bool = True) -> RuleViolation | None:
+    """`sized`: the format holds a corner and a size, in whose place a program may have written two corners."""
     if size is not None and _plainly_good(box, size):
         return None
     corners = box.corners
@@ -185,7 +187,7 @@ def box_violation(box: Box, size: Size | None) -> RuleViolation | None:
         beyond = max(-box.x1, -box.y1, box.x2 - size[0], box.y2 - size[1])
         said = f"{box_text(box)} {box.name!r} in an image of {size[0]}x{size[1]}"
         if beyond > ROUNDING_PX:
-            return RuleViolation(_misread(box, size), said)
+            return RuleViolation(_misread(box, size, sized=sized), said)
         if beyond > 1e-3:
             return RuleViolation("edge-rounding", said)
     smaller = min(box.width, box.height)
@@ -213,12 +215,12 @@ def is_wrapped(corner: float, size: Size) -> bool:
     return any(0 < top - corner <= top / 32 for top in (2.0**16, 2.0**31, 2.0**32, 2.0**63, 2.0**64))
 
 
-def _misread(box: Box, size: Size) -> str:
+def _misread(box: Box, size: Size, *, sized: bool) -> str:
     """Why a box is outside: pixels where fractions belong come out multiplied by the size; two corners where
     a corner and a size belong come out as a box that would fit if its size were its far corner."""
     if box.x2 > 10 * size[0] and box.y2 > 10 * size[1] and not any(is_wrapped(c, size) for c in box.corners):
         return "pixels-as-fractions"
-    fits_as_corners = 0 <= box.x1 < box.width <= size[0] and 0 <= box.y1 < box.height <= size[1]
+    fits_as_corners = sized and 0 <= box.x1 < box.width <= size[0] and 0 <= box.y1 < box.height <= size[1]
     beyond_both = (
         box.x2 > 1.1 * size[0] and box.y2 > 1.1 * size[1]
     )  # a box that merely overlaps an edge is less

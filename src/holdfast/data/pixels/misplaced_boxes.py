@@ -36,6 +36,9 @@ READINGS: dict[str, Move] = {
     "mirrored top to bottom": lambda b, w, h: _joined(b[:, 0], h - b[:, 3], b[:, 2], h - b[:, 1]),
     "turned by 180 degrees": lambda b, w, h: _joined(w - b[:, 2], h - b[:, 3], w - b[:, 0], h - b[:, 1]),
     "with x and y exchanged": lambda b, w, h: b[:, [1, 0, 3, 2]],
+    "with x and y exchanged as fractions of the sides": lambda b, w, h: _joined(
+        b[:, 1] * w / h, b[:, 0] * h / w, b[:, 3] * w / h, b[:, 2] * h / w
+    ),
     "turned by 90 degrees to the right": lambda b, w, h: _turned(b, w, h, right=True),
     "turned by 90 degrees to the left": lambda b, w, h: _turned(b, w, h, right=False),
     "with all numbers halved": lambda b, w, h: b / 2,
@@ -55,9 +58,15 @@ class Misplacement:
     as_read: float
     moved: float
     chance: float
+    learned: bool = False  # by what is in the boxes of the other images, and not by edges
 
     @property
     def text(self) -> str:
+        if self.learned:
+            return (
+                f"{self.part} ({len(self.members)} looked at): the boxes hold what boxes of the other images hold "
+                f"{self.how}, and background as they are read (likeness: {self.moved:.2f} against {self.as_read:.2f})"
+            )
         said = f"{self.part} ({len(self.members)} looked at): the boxes lie on edges {self.how}, and not as they "
         return said + (
             f"are read (change of the pixels across their sides: {self.moved:.2f} against {self.as_read:.2f}; "
@@ -120,7 +129,7 @@ class _Supports:
         rows, moves, row_chances, move_chances = [], [], [], []
         for at, look in enumerate(looks):
             edges = EdgeMap(look.pixels)
-            others = _boxes_of_others(looks, at)
+            others = boxes_of_others(looks, at)
             shifts = self._shifts(*look.sides)
             rows.append(edges.mean_support(_all_readings(look.boxes, *look.sides)))
             row_chances.append(edges.mean_support(_all_readings(others, *look.sides)))
@@ -229,7 +238,7 @@ def _all_readings(boxes: Any, width: int, height: int) -> Any:
     return np.stack([boxes, *(move(boxes, width, height) for move in READINGS.values())])
 
 
-def _boxes_of_others(looks: Sequence[CloseLook], at: int) -> Any:
+def boxes_of_others(looks: Sequence[CloseLook], at: int) -> Any:
     """Boxes of other images: what lies in the middle, or at a machine that is always there, has more edges."""
     import numpy as np
 

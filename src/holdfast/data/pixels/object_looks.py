@@ -75,7 +75,7 @@ class ObjectLooks:
         if len(classes) < 2:
             return "", 0
         known = np.isin(self.names, classes)
-        model = _Classes(self.rows[~inside & known], self.names[~inside & known], classes)
+        model = ClassRegression(self.rows[~inside & known], self.names[~inside & known], classes)
         seen = model.classes_of(self.rows[inside & known])
         labels = self.names[inside & known]
         found: dict[str, str] = {}
@@ -103,7 +103,7 @@ class ObjectLooks:
             left = rest & (self.images % 2 == fold)
             if not left.any() or not (rest & ~left).any():
                 continue
-            model = _Classes(self.rows[rest & ~left], self.names[rest & ~left], classes)
+            model = ClassRegression(self.rows[rest & ~left], self.names[rest & ~left], classes)
             seen = model.classes_of(self.rows[left])
             for name in classes:
                 right[name] += (seen[self.names[left] == name] == name).tolist()
@@ -153,7 +153,7 @@ class ObjectLooks:
         return np.array(found)
 
 
-class _Classes:
+class ClassRegression:
     """Ridge regression from an object's look to its class, each class with the same weight."""
 
     def __init__(self, rows: Any, names: Any, classes: Sequence[str]) -> None:
@@ -173,8 +173,12 @@ class _Classes:
         scaled = (rows - self._centre) / self._spread
         return np.concatenate((scaled, np.ones((len(rows), 1))), axis=1).astype(np.float64)
 
+    def scores(self, rows: Any) -> Any:
+        """(rows, classes): between about -1/2 and 1/2."""
+        return self._scaled(rows) @ self._weights
+
     def classes_of(self, rows: Any) -> Any:
-        return self._classes[(self._scaled(rows) @ self._weights).argmax(axis=1)]
+        return self._classes[self.scores(rows).argmax(axis=1)]
 
 
 def patch_of(pixels: Any, box: Any, side: int) -> Any:

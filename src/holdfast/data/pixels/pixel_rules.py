@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.findings import Tally
-from holdfast.data.pixels import copied_views, drawn_frames
+from holdfast.data.pixels import copied_views, drawn_frames, unannotated_class
+from holdfast.data.pixels.learned_objects import LearnedObjects
 from holdfast.data.pixels.look_sample import CloseLook, LookSample, looks_at
 from holdfast.data.pixels.misplaced_boxes import misplacements
 from holdfast.data.pixels.object_looks import ObjectLooks
@@ -28,6 +29,9 @@ def add_findings(sample: LookSample, tally: Tally, path: str, processes: int | N
         tally.add(problem)
     for problem in (*drawn_frames.problems(looks, path), *ObjectLooks(looks).problems(path)):
         tally.add(problem)
+    if not tally.has("class-stops"):
+        for problem in unannotated_class.problems(looks, path):
+            tally.add(problem)
     for problem in copied_views.problems(looks, path):
         if problem.finding != "split-neighbours" or not tally.has("split-neighbours"):
             tally.add(problem)
@@ -39,6 +43,10 @@ def _misplaced(looks: Sequence[CloseLook], tally: Tally) -> Iterator[Problem]:
     for found in misplacements(looks):
         elsewhere.update(found.members)
         yield Problem("misplaced-boxes", boxed[found.members[0]].file, found.text, len(found.members))
+    for found in LearnedObjects(boxed).misplacements(frozenset(elsewhere)):
+        elsewhere.update(found.members)
+        if not (found.how.startswith("mirrored") and tally.has("mirrored-boxes")):
+            yield Problem("misplaced-boxes", boxed[found.members[0]].file, found.text, len(found.members))
     outside = {at for at, look in enumerate(boxed) if _leaves(look)}
     if elsewhere and outside <= elsewhere:
         tally.drop(CONSEQUENCES)

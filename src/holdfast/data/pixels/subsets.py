@@ -16,11 +16,21 @@ _WORDS = re.compile(r"[^\W_]+")
 
 def parts_of(looks: Sequence[CloseLook]) -> Iterator[tuple[str, list[int]]]:
     """What to call each part, and the positions of its images: first all, then splits, then smaller ones."""
-    everything = list(range(len(looks)))
-    yield "all images", everything
-    seen = {frozenset(everything)}
+    yield "all images", list(range(len(looks)))
+    yield from _distinct(looks, (*_by_origin(looks), *_by_words(looks), *_by_number(looks)))
+
+
+def named_parts_of(looks: Sequence[CloseLook]) -> Iterator[tuple[str, list[int]]]:
+    """Those that have a name of their own."""
+    yield from _distinct(looks, (*_by_origin(looks), *_by_words(looks)))
+
+
+def _distinct(
+    looks: Sequence[CloseLook], parts: Sequence[tuple[str, list[int]]]
+) -> Iterator[tuple[str, list[int]]]:
+    seen = {frozenset(range(len(looks)))}
     number = 0
-    for name, members in (*_by_origin(looks), *_by_words(looks), *_by_number(looks)):
+    for name, members in parts:
         known = frozenset(members)
         if len(members) >= FEWEST and known not in seen and number < MOST_PARTS:
             seen.add(known)

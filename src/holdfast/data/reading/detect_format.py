@@ -11,6 +11,7 @@ from dataclasses import replace
 from holdfast.data.dataset_reader import Source
 from holdfast.data.files import filesystem, text_encoding
 from holdfast.data.files.file_index import IMAGE_FOLDERS, FileIndex, is_image, siblings, suffix_of
+from holdfast.data.files.tfrecord_framing import looks_framed
 from holdfast.data.formats import (
     FORMATS,
     coco,
@@ -26,14 +27,13 @@ from holdfast.data.formats import (
     voc,
     yolo,
 )
-from holdfast.data.formats.tfrecord_framing import looks_framed
 from holdfast.data.reading import unsupported_formats
 from holdfast.data.tables.csv_columns import is_open_images
 from holdfast.errors import HoldfastError, PathMissing, PermissionRefused, UnknownFormat, UnreadableAnnotation
 
 _READABLE = (
-    "COCO, labelme, Label Studio, VIA and Datumaro JSON, Pascal VOC and CVAT XML, YOLO text, CSV (Open Images too), "
-    "TFRecord and Parquet are read"
+    "COCO, labelme, Label Studio, VIA, Datumaro and Supervisely JSON, Pascal VOC and CVAT XML, YOLO text, CSV (Open "
+    "Images too), TFRecord and Parquet are read"
 )
 
 

@@ -31,7 +31,7 @@ class ForeignFormat(NamedTuple):
 
 #: Words that only files of a kind hold, and what it is. The first that fits counts.
 _JSON: tuple[tuple[tuple[str, ...], ForeignFormat], ...] = (
-    (('"classTitle"',), ForeignFormat("Supervisely's JSON", "export from Supervisely as COCO or Pascal VOC")),
+    (('"classTitle"',), ForeignFormat("Supervisely's JSON of one image", "give the folder of its project")),
     (('"coordinates"', '"label"'), ForeignFormat("CreateML's JSON", "export it as COCO or Pascal VOC")),
     (
         ('"image_id"', '"score"'),

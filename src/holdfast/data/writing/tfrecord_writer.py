@@ -9,9 +9,9 @@ from holdfast.atomic_write import naming_file
 from holdfast.data.files import process_pool
 from holdfast.data.files.progress_bar import tracked
 from holdfast.data.files.splits import split_in_name
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.formats import label_map
 from holdfast.data.formats.tf_example import serialize_example
-from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.data.images.image_file import header_of
 from holdfast.data.records import Dataset, Record
 from holdfast.data.workers import worker_choice

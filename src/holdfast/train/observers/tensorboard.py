@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from holdfast.atomic_write import open_private
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.formats.tf_example import delimited, encoded
-from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.journal.events import Event, FitDone, FitStarted, LossSeen, RolledBack, ValidationDone
 
 LARGEST = 3.4028234e38

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from holdfast.data.files.tfrecord_framing import framed
 from holdfast.data.formats.tf_example import delimited, encoded
-from holdfast.data.formats.tfrecord_framing import framed
 from holdfast.evaluate.box_columns import GroundTruth, Predictions
 from holdfast.evaluate.evaluation_view import true_positives
 
