@@ -196,7 +196,7 @@ KINDS: dict[str, FindingKind] = {
     "uncovered-boxes": FindingKind(
         "warning",
         "no anchor of the detector comes near these boxes",
-        "train at a larger input, or with more and other anchor sizes",
+        'train at a larger input (model.input), or with anchors that fit: model.anchors = "fitted"',
     ),
     # -- labels
     "unknown-class": FindingKind(
@@ -249,6 +249,11 @@ KINDS: dict[str, FindingKind] = {
         "error",
         "classes have other names in one part of the dataset than in the rest",
         "write the annotations of this part again with the list of classes of the rest",
+    ),
+    "unlearned-class": FindingKind(
+        "warning",
+        "classes have boxes for validation and none for training: no model can find them",
+        "move some of these images to the training data, or leave the class out of both",
     ),
     "unused-class": FindingKind("note", "declared classes have no box", "nothing, or leave the class out"),
     "class-imbalance": FindingKind(
@@ -473,6 +478,32 @@ KINDS: dict[str, FindingKind] = {
         "warning",
         "the recipe's learning rate is far from what a range test suggests",
         "set train.learning_rate to what is suggested; `holdfast lr-find RECIPE` shows the curve",
+    ),
+    # of `train.learning.setting_rules`, which says of each what to change
+    "random-backbone-frozen": FindingKind(
+        "warning",
+        "a backbone with random weights is frozen: the detector would learn from random features",
+        "let it train, or give pretrained weights",
+    ),
+    "too-few-updates": FindingKind(
+        "warning", "the training is too short to learn anything from random weights", "train for longer"
+    ),
+    "warmup-never-ends": FindingKind(
+        "warning", "the warmup of the learning rate is longer than the training", "shorten the warmup"
+    ),
+    "weights-cannot-move": FindingKind(
+        "error", "the learning rate is so low that the weights stay as they are", "raise the learning rate"
+    ),
+    "steps-too-large": FindingKind(
+        "warning", "the learning rate is so high that a step replaces the weights", "lower the learning rate"
+    ),
+    "decay-too-strong": FindingKind(
+        "warning", "the weight decay presses the weights to nothing", "lower the weight decay"
+    ),
+    "patience-within-warmup": FindingKind(
+        "warning",
+        "early stopping may end the training before the learning rate has come to its value",
+        "give it more patience",
     ),
     # -- the cloud that the recipe names
     "cloud-unreadable": FindingKind(

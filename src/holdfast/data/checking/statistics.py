@@ -16,7 +16,9 @@ from holdfast.data.checking import file_order, image_series, look_alikes
 from holdfast.data.checking.box_habits import BoxHabits
 from holdfast.data.checking.class_names import name_problems
 from holdfast.data.checking.look_alike_letters import strange_letters, without_strange_letters
+from holdfast.data.checking.unlearned_classes import unlearned_classes
 from holdfast.data.dataset_reader import Problem
+from holdfast.data.files import splits
 from holdfast.data.files.packed_list import ByteStore, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.records import Box, Record
@@ -48,6 +50,8 @@ class DatasetStatistics:
         self.largest: list[tuple[int, str, str]] = []
         self.fullest: list[tuple[int, str]] = []
         self.sample: list[tuple[tuple[int, int], Box]] = []
+        self._images_of: Counter[str | None] = Counter()  # by split
+        self._classes_of: dict[str | None, Counter[str]] = {}
         self._splits: dict[str | None, int] = {}
         self._marks: dict[str, int] = {}  # a bit for each of the first classes
         self._names = PackedWriter[str]()
@@ -58,7 +62,10 @@ class DatasetStatistics:
     def add(self, record: Record, facts: ImageFacts) -> None:
         self.images += 1
         self.boxes += len(record.boxes)
-        self.classes.update(box.name for box in record.boxes)
+        names = [box.name for box in record.boxes]
+        self.classes.update(names)
+        self._images_of[record.split] += 1
+        self._classes_of.setdefault(record.split, Counter()).update(names)
         self.boxes_per_image[len(record.boxes)] += 1
         file = file_of_record(record)
         _keep(self.fullest, (len(record.boxes), file))
@@ -78,6 +85,12 @@ class DatasetStatistics:
             declared = record.image.declared_size or (0, 0)
             real = facts.size if declared == facts.size else facts.upright_size
             self._repeatable.add(_REPEATABLE.pack(*row, *more, *real, *declared))
+
+    @property
+    def training_images(self) -> int:
+        """Those of the training splits; a fraction that a recipe holds out for validation is among them."""
+        wanted = splits.training_splits(self._images_of)
+        return sum(count for split, count in self._images_of.items() if split in wanted)
 
     def _marked(self, record: Record) -> int:
         found = 0
@@ -107,12 +120,12 @@ class DatasetStatistics:
         import numpy as np
 
         table = np.frombuffer(self._repeatable.view(), _COLUMNS)
-        names, splits = self._names.finished(), list(self._splits)
+        names, named_splits = self._names.finished(), list(self._splits)
         if len(names) <= MOST_ORDERED:
             listed = list(names)
-            yield from file_order.problems(listed, table, splits, path)
+            yield from file_order.problems(listed, table, named_splits, path)
             yield from image_series.problems(listed, table, list(self._marks), path)
-            yield from look_alikes.problems(listed, table, splits)
+            yield from look_alikes.problems(listed, table, named_splits)
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
@@ -122,7 +135,7 @@ class DatasetStatistics:
             if first < 0 or ordered[first] != ordered[place]:
                 first = int(place) - 1
             at, other = int(order[first]), int(order[place])
-            problem = _repeat(table[at], table[other], names[at], names[other], splits)
+            problem = _repeat(table[at], table[other], names[at], names[other], named_splits)
             if not copied.takes(problem, names[at], names[other]):
                 yield problem
         yield from copied.problems(names)
@@ -141,6 +154,8 @@ class DatasetStatistics:
         for name, count in sorted(self.classes.items()):
             if count < RARE_BOXES:
                 yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")
+        for name, boxes in unlearned_classes(self._classes_of).items():
+            yield Problem("unlearned-class", path, f"{name!r} has {boxes} box{'es' if boxes > 1 else ''} for validation and none for training")
         for name in sorted(set(declared) - set(self.classes)):
             yield Problem("unused-class", path, f"{name!r} has no box")
         most, least = max(self.classes.values(), default=0), min(self.classes.values(), default=0)
