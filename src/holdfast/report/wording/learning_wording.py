@@ -213,11 +213,15 @@ TITLES: dict[str, Text] = {
     "labels-unrelated.pairs": "the pairs do not belong together: two loaders are drawn from in turn, and each "
     "shuffles for "
     "itself",
+    "class-imbalance.never-trained": "the training data has no box of {classes:list 4}, and the validation data has "
+    "{boxes:count}: they are never found",
     "class-imbalance": "{share:percent} of the labels are class {class_id}, and the network answers nothing else",
     "framework-warning": "the framework warned: {text:clip 110}" + _AT,
 }
 
 FACTS: dict[str, Text] = {
+    "classes.only-validated": "{share:percent} of the boxes for validation are of classes that have none for training: "
+    "{classes:list 8}",
     "loaders.orders-apart": "two loaders of {rows:count row} each are drawn from in turn[ ({where})], each in a random "
     "order of its own[: one generator makes both, one after the other{shared_generator:if}]",
     "loss.by-chance": "the loss is {last:number} after {steps:count step}; by chance it is {chance:number}",
@@ -268,6 +272,9 @@ FACTS: dict[str, Text] = {
 }
 
 REMEDIES: dict[str, Advice] = {
+    "classes.train-on-them": Advice(
+        "move some of these images to the training data, or leave the classes out of both"
+    ),
     "boxes.divide": Advice("give the boxes as parts of the image", _divide),
     "boxes.one-scale": Advice(
         "bring all boxes to one scale where they are read",
