@@ -162,6 +162,11 @@ KINDS: dict[str, FindingKind] = {
         "boxes lie beside the objects, and on them when all are moved in one way",
         "correct the boxes of these images as said; look with `holdfast data inspect` before and afterwards",
     ),
+    "unrelated-boxes": FindingKind(
+        "warning",
+        "boxes lie on nothing: no more than the boxes of other images would",
+        "look with `holdfast data inspect`: the annotations may belong to other images (sorted or numbered otherwise)",
+    ),
     "drawn-boxes": FindingKind(
         "error",
         "boxes are drawn into the images",

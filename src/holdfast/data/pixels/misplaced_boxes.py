@@ -120,7 +120,7 @@ class _Supports:
         rows, moves, row_chances, move_chances = [], [], [], []
         for at, look in enumerate(looks):
             edges = EdgeMap(look.pixels)
-            others = _boxes_of_others(looks, at)
+            others = boxes_of_others(looks, at)
             shifts = self._shifts(*look.sides)
             rows.append(edges.mean_support(_all_readings(look.boxes, *look.sides)))
             row_chances.append(edges.mean_support(_all_readings(others, *look.sides)))
@@ -144,7 +144,7 @@ class _Supports:
         import numpy as np
 
         at = np.array(members)
-        if len(members) < FEWEST_IMAGES or not _differ([self.looks[place] for place in members]):
+        if len(members) < FEWEST_IMAGES or not at_many_places([self.looks[place] for place in members]):
             return None
         # Boxes that leave their image as they are read lie on nothing there.
         read = np.nan_to_num(self._rows[at, 0] - self._row_chances[at, 0], nan=0.0)
@@ -198,7 +198,7 @@ class _Supports:
         return "about " + " and ".join(ways)
 
 
-def _differ(looks: Sequence[CloseLook]) -> bool:
+def at_many_places(looks: Sequence[CloseLook]) -> bool:
     """Enough boxes, at enough places: a thing that is always there proves as little as one box."""
     places = [
         (names, *(8 * (box[:2] + box[2:]) / look.sides).astype(int).tolist())
@@ -229,7 +229,7 @@ def _all_readings(boxes: Any, width: int, height: int) -> Any:
     return np.stack([boxes, *(move(boxes, width, height) for move in READINGS.values())])
 
 
-def _boxes_of_others(looks: Sequence[CloseLook], at: int) -> Any:
+def boxes_of_others(looks: Sequence[CloseLook], at: int) -> Any:
     """Boxes of other images: what lies in the middle, or at a machine that is always there, has more edges."""
     import numpy as np
 
