@@ -83,6 +83,11 @@ KINDS: dict[str, FindingKind] = {
         "images are more than twice as wide as high, or as high as wide",
         "keep the aspect ratio when resizing, or cut them into parts",
     ),
+    "blank-images": FindingKind(
+        "error",
+        "nothing can be seen in the images: no detector learns from them",
+        "write them again: pixels of 0 to 1 were stored as bytes, or these are masks of class numbers",
+    ),
     "colour-order-differs": FindingKind(
         "error",
         "red and blue are exchanged in one part of the images",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Finding, Remedy, Strength, Title, facts
 from holdfast.explain.readings.course import course
-from holdfast.explain.readings.validations import found_nothing
+from holdfast.explain.readings.validations import found_nothing, same_answers
 from holdfast.journal import events as ev
 
 
@@ -20,7 +20,12 @@ def by_setting(evidence: Evidence, kind: str, *rules: str) -> Finding | None:
     return Finding(
         Strength.SUPPORTED,
         Title(kind, values),
-        facts([one.fact("setting.doubted", **ev.payload(one.event)) for one in doubted], nothing, training is not None and training.fact),
+        facts(
+            [one.fact("setting.doubted", **ev.payload(one.event)) for one in doubted],
+            nothing,
+            same_answers(evidence),
+            training is not None and training.fact,
+        ),
         [Remedy("setting.change", ev.payload(one.event)) for one in doubted],
         led_to="loss-not-falling",
         ends=False,

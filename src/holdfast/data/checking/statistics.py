@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from holdfast.data.checking import file_order, image_series, look_alikes
+from holdfast.data.checking import blank_images, file_order, image_series, look_alikes
 from holdfast.data.checking.box_habits import BoxHabits
 from holdfast.data.checking.class_names import name_problems
 from holdfast.data.checking.look_alike_letters import strange_letters, without_strange_letters
@@ -123,6 +123,7 @@ class DatasetStatistics:
         names, named_splits = self._names.finished(), list(self._splits)
         if len(names) <= MOST_ORDERED:
             listed = list(names)
+            yield from blank_images.problems(listed, table, path)
             yield from file_order.problems(listed, table, named_splits, path)
             yield from image_series.problems(listed, table, list(self._marks), path)
             yield from look_alikes.problems(listed, table, named_splits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from holdfast.explain.finding import Fact
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 #: Average precision at half overlap. Detectors that answer by chance had 0.000 to 0.01 on the test data.
 _NEXT_TO_NOTHING = 0.05
+#: Share of an image's best answers that the next image has too. Detectors that learn had 0.2 to 0.4 on the test data.
+_ALIKE = 0.9
+#: Objects that were located, and their share of all, from which it matters how they are named.
+_FEWEST_LOCATED, _LOCATES = 30, 0.4
 
 
 def best_precision(evidence: Evidence) -> Fact | None:
@@ -29,3 +34,23 @@ def found_nothing(evidence: Evidence) -> Fact | None:
     """Of a detector that was validated, and found next to nothing each time."""
     best = best_precision(evidence)
     return best if best is not None and best.values["precision"] < _NEXT_TO_NOTHING else None
+
+
+def same_answers(evidence: Evidence) -> Fact | None:
+    """The newest answers of a detector are the same for every image: it does not look at them."""
+    seen = evidence.last(ev.ValidationAnswersSeen)
+    if seen is None or seen.event.alike is None or seen.event.alike < _ALIKE:
+        return None
+    return seen.fact("answers.alike", alike=seen.event.alike, images=seen.event.images, highest=seen.event.highest)
+
+
+def classes_by_chance(evidence: Evidence) -> Fact | None:
+    """A detector that locates objects, and names them no better than the most frequent class would."""
+    seen = evidence.last(ev.ValidationAnswersSeen)
+    if seen is None or seen.event.right is None or seen.event.classes < 2:
+        return None
+    event, located = seen.event, round(seen.event.located * seen.event.objects)
+    noise = math.sqrt(event.by_chance * (1 - event.by_chance) / max(1, located))
+    if located < _FEWEST_LOCATED or event.located < _LOCATES or seen.event.right > event.by_chance + 2 * noise:
+        return None
+    return seen.fact("answers.classes-by-chance", located=event.located, right=event.right, by_chance=event.by_chance)

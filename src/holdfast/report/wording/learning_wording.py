@@ -213,6 +213,10 @@ TITLES: dict[str, Text] = {
     "labels-unrelated.pairs": "the pairs do not belong together: two loaders are drawn from in turn, and each "
     "shuffles for "
     "itself",
+    "labels-unrelated.classes-of-boxes": "it locates objects and names {right:percent} of them right, as chance would: "
+    "the classes of the boxes may be mixed up",
+    "labels-unrelated.by-heart": "the loss fell by {fell:percent} in {passes:number} passes, and the validation finds "
+    "nothing: boxes may belong to other images, or the validation data is of another kind",
     "class-imbalance.never-trained": "the training data has no box of {classes:list 4}, and the validation data has "
     "{boxes:count}: they are never found",
     "class-imbalance": "{share:percent} of the labels are class {class_id}, and the network answers nothing else",
@@ -387,6 +391,9 @@ REMEDIES: dict[str, Advice] = {
     "inputs.look-at-them": Advice("look at what the loader returns", "print(x[:3], x.std(axis=0))"),
     "labels.look-at-them": Advice(
         "count the labels where they are read", "print(np.unique(y, return_counts=True))"
+    ),
+    "labels.check-recipe": Advice(
+        "check that boxes and classes belong to their images, and look at some", "holdfast check RECIPE\nholdfast data inspect DATA"
     ),
     "labels.check-files": Advice(
         "check that images and labels are in the same order: sorted names put 10 before 2",

@@ -96,6 +96,10 @@ DOUBTED: Text = "it found nothing, and {setting} is {value}: {text}"
 
 FACTS: dict[str, Text] = {
     "setting.doubted": "{setting} = {value} in the recipe: {text}",
+    "answers.alike": "{alike:percent} of its best answers for one validation image are those for the next one too, of "
+    "{images:count image}: it hardly looks at the images",
+    "answers.classes-by-chance": "it locates {located:percent} of the objects for validation, and gives "
+    "{right:percent} of these the right class; always naming the most frequent one is right for {by_chance:percent}",
     "validation.best": "the best of {validations:count validation} had an AP50 of {precision:number}",
     "error.quoted": "{text}",
     "error.raised": "{type}[: {message:clip 300}]",

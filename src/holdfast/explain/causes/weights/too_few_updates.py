@@ -12,7 +12,7 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 
 @cause("too-few-updates", specialises=("loss-not-falling",))
 def too_few_updates(evidence: Evidence) -> Finding | None:
-    return _by_course(evidence) or by_setting(evidence, "too-few-updates.setting", "too-few-updates")
+    return by_setting(evidence, "too-few-updates.setting", "too-few-updates") or _by_course(evidence)
 
 
 def _by_course(evidence: Evidence) -> Finding | None:

@@ -1,0 +1,59 @@
+"""What validations of a detector say about what it has learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal import events as ev
+from tests.explain.made import Run
+from tests.explain.recipe_runs import trained
+
+
+def answers(**more: object) -> ev.ValidationAnswersSeen:
+    known = {"step": 200, "images": 30, "objects": 60, "located": 0.8, "right": 0.9, "by_chance": 0.35, "classes": 3,
+             "alike": 0.2, "highest": 0.7}  # fmt: skip
+    return ev.ValidationAnswersSeen(**{**known, **more})
+
+
+def causes(path: Path, seen: ev.ValidationAnswersSeen, precision: float, **more: object) -> list[str]:
+    run = Run(path / "run")
+    trained(run, precision=precision, answers=seen, **more)
+    assert run.blamed() == []  # none of these is more than possible
+    return run.slugs()
+
+
+def test_healthy_answers_are_quiet(tmp_path: Path) -> None:
+    assert causes(tmp_path, answers(), 0.6) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "located", "objects", "found"),
+    [
+        (0.33, 0.8, 60, ["labels-unrelated"]),
+        (0.33, 0.2, 60, []),  # it hardly locates any
+        (0.33, 0.8, 20, []),  # too few to know
+        (0.65, 0.8, 60, []),  # better than chance, if badly
+    ],
+)
+def test_classes_by_chance(right: float, located: float, objects: int, found: list[str], tmp_path: Path) -> None:
+    assert causes(tmp_path, answers(right=right, located=located, objects=objects), 0.2) == found
+
+
+def test_one_class_is_always_right_by_chance(tmp_path: Path) -> None:
+    assert causes(tmp_path, answers(right=1.0, by_chance=1.0, classes=1), 0.5) == []
+
+
+def test_the_same_answers_for_every_image(tmp_path: Path) -> None:
+    same = answers(alike=0.98, located=0.02, right=None)
+    assert causes(tmp_path / "lost", same, 0.001) == ["loss-not-falling"]
+    assert causes(tmp_path / "found", same, 0.3) == []  # a fixed camera, say
+    assert causes(tmp_path / "short", same, 0.001, steps=20) == []
+
+
+def test_a_loss_that_falls_by_heart(tmp_path: Path) -> None:
+    lost = answers(located=0.02, right=None)
+    assert causes(tmp_path / "heart", lost, 0.001, losses=(8.0, 1.0)) == ["labels-unrelated"]
+    assert causes(tmp_path / "begun", lost, 0.001, losses=(8.0, 4.0)) == []
+    assert causes(tmp_path / "found", lost, 0.4, losses=(8.0, 1.0)) == []
