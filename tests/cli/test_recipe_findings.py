@@ -45,7 +45,7 @@ def checked(folder: Path, recipe: str, capsys: pytest.CaptureFixture[str]) -> di
 
 
 def test_a_healthy_recipe_is_quiet(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(checked(data, HEALTHY, capsys)) <= {"uncovered-boxes"}
+    assert checked(data, HEALTHY, capsys) == {}  # a fifth of the boxes has no anchor near: a note
 
 
 def test_a_setting_has_its_line_what_follows_and_what_to_change(

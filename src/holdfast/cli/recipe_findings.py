@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _MOST_BOXES, _MOST_PAIRS = 1000, 20_000_000
 _LARGEST_INPUT = 4096
 _CLASSES_SHOWN = 4
+#: Shares of all boxes, and of those of one class, from which boxes without an anchor are more than worth knowing.
+_MANY, _MOST_OF_A_CLASS, _FEWEST_OF_A_CLASS = 0.3, 0.5, 10
 
 
 class WrittenRecipe(NamedTuple):
@@ -61,8 +64,15 @@ def of_anchors(written: WrittenRecipe, census: DatasetStatistics) -> tuple[DataF
     count = round(found.share * census.boxes)
     places = [written.place("model.input", model.input, _shares(found))]
     places += [FindingPlace(written.recipe.data.train, one) for one in found.worst(model.input)]
-    slug = "uncovered-boxes"
-    return (DataFinding(slug, SEVERITIES[slug], count, tuple(places), trial.remedy(found)),)
+    severity = "warning" if _matters(found) else "note"
+    return (DataFinding("uncovered-boxes", severity, count, tuple(places), trial.remedy(found)),)
+
+
+def _matters(found: AnchorCoverage) -> bool:
+    """Every box is given its best anchor, so that a detector learns a few boxes without a good one."""
+    counts = Counter(found.names)
+    classes = [share for name, share in found.by_class.items() if counts[name] >= _FEWEST_OF_A_CLASS]
+    return found.share >= _MANY or max(classes, default=0.0) >= _MOST_OF_A_CLASS
 
 
 class _AnchorTrial:

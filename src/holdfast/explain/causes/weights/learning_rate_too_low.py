@@ -11,8 +11,8 @@ def learning_rate_too_low(evidence: Evidence) -> Finding | None:
     rules = ("weights-cannot-move", "warmup-never-ends")
     return (
         _clipped_while_scaled(evidence)
-        or _by_weights(evidence)
         or by_setting(evidence, "learning-rate-too-low.setting", *rules)
+        or _by_weights(evidence)
     )
 
 
