@@ -66,7 +66,9 @@ def test_a_default_has_no_line(data: Path, capsys: pytest.CaptureFixture[str]) -
     short = HEALTHY.replace("steps = 240", "epochs = 1").replace("batch = 16\n", "")
     found = checked(data, short, capsys)["too-few-updates"]
     assert found["places"][0]["file"].endswith("recipe.toml:10")
-    assert found["places"][0]["detail"].startswith("train.epochs = 1: 4 updates of 16 images are 1.1 passes over 60")
+    assert found["places"][0]["detail"].startswith(
+        "train.epochs = 1: 4 updates of 16 images are 1.1 passes over 60"
+    )
 
 
 def test_anchors_at_a_small_input(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,9 @@ from tests.explain.made import Run
 
 
 def doubted(rule: str, setting: str = "train.learning_rate", value: object = 1e-7) -> ev.SettingDoubted:
-    return ev.SettingDoubted(rule=rule, setting=setting, value=value, text="said of it", change=f"{setting} = other")
+    return ev.SettingDoubted(
+        rule=rule, setting=setting, value=value, text="said of it", change=f"{setting} = other"
+    )
 
 
 def trained(
@@ -21,7 +23,9 @@ def trained(
     """`precision` is the AP50 of the validation at the end; None without one. The loss falls evenly."""
     run.probe(
         ev.DatasetSeen(role="train", type="holdfast", cardinality=-1, file_count=160),
-        ev.ModelSeen(name="ssd", parameters=1000, trainable_parameters=1000, optimizer="adamw", learning_rate=1e-3),
+        ev.ModelSeen(
+            name="ssd", parameters=1000, trainable_parameters=1000, optimizer="adamw", learning_rate=1e-3
+        ),
         *events,
         ev.FitStarted(epochs=1, planned_steps_per_epoch=steps, batch_size=8, iterations=0),
     )
@@ -35,6 +39,13 @@ def trained(
         run.probe(*([answers] if answers else []), ev.ValidationDone(fit=1, logs=metrics))
     run.probe(
         ev.EpochDone(steps=steps, planned_steps=steps, logs=metrics),
-        ev.FitDone(steps=steps, epochs=1, epochs_done=1, steps_by_epoch=[steps], iterations=steps, weights_changed=True),
+        ev.FitDone(
+            steps=steps,
+            epochs=1,
+            epochs_done=1,
+            steps_by_epoch=[steps],
+            iterations=steps,
+            weights_changed=True,
+        ),
     )
     run.ended(0)

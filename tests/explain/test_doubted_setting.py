@@ -26,7 +26,7 @@ def test_each_rule_is_a_cause_where_nothing_was_found(rule: str, tmp_path: Path)
     trained(run, doubted(rule), precision=0.003)
     first = run.first()
     assert (first.cause, first.strength) == (RULES[rule], Strength.SUPPORTED)
-    assert title_of(first) == "it found nothing, and train.learning_rate is 1e-07: said of it"
+    assert title_of(first) == "it found next to nothing, and train.learning_rate is 1e-07: said of it"
     assert facts(first)["validation.best"] == {"precision": 0.003, "validations": 1}
     assert [do_of(one) for one in first.remedies] == ["train.learning_rate = other"]
 
@@ -56,3 +56,9 @@ def test_two_settings_of_one_cause_are_one_finding(tmp_path: Path) -> None:
     first = run.first()
     assert [one.kind for one in first.because].count("setting.doubted") == 2
     assert len(first.remedies) == 2
+
+
+def test_a_run_that_learned_its_few_images_is_left_alone(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    trained(run, doubted("too-few-updates", "train.steps", 60), precision=0.01, steps=60, losses=(8.0, 0.3))
+    assert "too-few-updates" not in run.blamed()

@@ -37,14 +37,18 @@ class WrittenRecipe(NamedTuple):
     def place(self, setting: str, value: Any, found: str) -> FindingPlace:
         line = line_of(self.text, setting)
         where = f"{self.path}:{line}" if line else str(self.path)
-        return FindingPlace(where, f"{setting} = {_written(value)}{'' if line else ' (the default)'}: {found}")
+        return FindingPlace(
+            where, f"{setting} = {_written(value)}{'' if line else ' (the default)'}: {found}"
+        )
 
 
 def of_settings(written: WrittenRecipe, images: int) -> tuple[DataFinding, ...]:
     from holdfast.train.learning.setting_rules import doubtful_settings
 
     return tuple(
-        DataFinding(one.rule, SEVERITIES[one.rule], 1, (written.place(one.setting, one.value, one.found),), one.change)
+        DataFinding(
+            one.rule, SEVERITIES[one.rule], 1, (written.place(one.setting, one.value, one.found),), one.change
+        )
         for one in doubtful_settings(written.recipe, images)
     )
 
@@ -91,12 +95,18 @@ class _AnchorTrial:
 
         shapes = self._fitted(input_px) if fitted else None
         anchors = anchors_of(self._model.detector, self._model.backbone, input_px, shapes)
-        return coverage_of(*boxes_in_input(self._few(len(anchors)), input_px, resizing=self._resizing), anchors)
+        return coverage_of(
+            *boxes_in_input(self._few(len(anchors)), input_px, resizing=self._resizing), anchors
+        )
 
     def remedy(self, now: AnchorCoverage) -> str:
         """What helps most: fitted anchors, a larger input, or both."""
         side, given = self._model.input, self._model.anchors == "given"
-        tried = [(f"model.input = {size}", size, not given) for size in (2 * side, 4 * side) if size <= _LARGEST_INPUT]
+        tried = [
+            (f"model.input = {size}", size, not given)
+            for size in (2 * side, 4 * side)
+            if size <= _LARGEST_INPUT
+        ]
         if given and self._model.weights in (None, "imagenet"):
             tried = [('model.anchors = "fitted"', side, True), *tried]
             tried += [(f'model.anchors = "fitted" and model.input = {2 * side}', 2 * side, True)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Finding, Remedy, Strength, Title, facts
 from holdfast.explain.readings.course import course
-from holdfast.explain.readings.validations import found_nothing, same_answers
+from holdfast.explain.readings.validations import learned_nothing, same_answers
 from holdfast.journal import events as ev
 
 
 def by_setting(evidence: Evidence, kind: str, *rules: str) -> Finding | None:
     """`kind` is that of the title. A detector that finds objects in spite of it is left alone."""
     doubted = [one for one in evidence.all(ev.SettingDoubted) if one.event.rule in rules]
-    nothing = found_nothing(evidence)
+    nothing = learned_nothing(evidence)
     if not doubted or nothing is None:
         return None
     first, training = doubted[0], course(evidence)

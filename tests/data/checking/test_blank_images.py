@@ -18,7 +18,7 @@ def test_pixels_of_zero_to_one() -> None:
     (found,) = problems([f"{n}.png" for n in range(20)], table(rng.integers(0, 2, (20, 64))), "set")
     assert (found.finding, found.count) == ("blank-images", 20)
     assert found.detail == (
-        "20 of 20 images have grey values from 0 to 1 of 255, and no area of any differs from the others; 0.png, say"
+        "20 of 20 images have grey values from 0 to 1 of 255, and all areas of one are alike; 0.png, say"
     )
 
 

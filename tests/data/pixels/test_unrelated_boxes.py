@@ -14,7 +14,9 @@ from .scenes import look
 def dealt_out(looks, by=17):
     """Each image with the boxes of another one."""
     others = looks[by:] + looks[:by]
-    return [replace(one, boxes=other.boxes, names=other.names) for one, other in zip(looks, others, strict=True)]
+    return [
+        replace(one, boxes=other.boxes, names=other.names) for one, other in zip(looks, others, strict=True)
+    ]
 
 
 def test_boxes_of_other_images() -> None:

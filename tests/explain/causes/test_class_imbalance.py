@@ -66,4 +66,7 @@ def test_a_class_that_is_only_validated(of: int, strength: Strength, tmp_path: P
     recipe_runs.trained(run, ev.ClassesUnlearned(boxes={"nut": 18}, of=of), precision=0.4)
     first = run.first()
     assert (first.cause, first.strength) == ("class-imbalance", strength)
-    assert title_of(first) == "the training data has no box of nut, and the validation data has 18: they are never found"
+    assert (
+        title_of(first)
+        == "the training data has no box of nut, and the validation data has 18: they are never found"
+    )

@@ -81,7 +81,11 @@ def test_few_images_are_no_fault(images: int) -> None:
             "steps-too-large",
             "learning_rate",
         ),
-        (("train.optimizer=sgd", "train.learning_rate=0.1", "train.weight_decay=0.5"), "decay-too-strong", "weight_decay"),
+        (
+            ("train.optimizer=sgd", "train.learning_rate=0.1", "train.weight_decay=0.5"),
+            "decay-too-strong",
+            "weight_decay",
+        ),
         (
             ("train.early_stopping_patience=1", "train.validate_every=50", "train.warmup_steps=200"),
             "patience-within-warmup",

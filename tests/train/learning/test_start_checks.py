@@ -42,10 +42,16 @@ def events(folder: Path, side: int, *overrides: str) -> list[ev.Event]:
 def test_settings_classes_and_anchors(folder: Path) -> None:
     doubted, unlearned, compared = events(folder, 64, "train.learning_rate=1e-8")
     assert isinstance(doubted, ev.SettingDoubted) and isinstance(unlearned, ev.ClassesUnlearned)
-    assert (doubted.rule, doubted.setting, doubted.value) == ("weights-cannot-move", "train.learning_rate", 1e-8)
+    assert (doubted.rule, doubted.setting, doubted.value) == (
+        "weights-cannot-move",
+        "train.learning_rate",
+        1e-8,
+    )
     assert event_line(doubted).startswith("warning: train.learning_rate = 1e-08: all 2000 steps together")
     assert list(unlearned.boxes) == ["triangle"] and unlearned.of > unlearned.boxes["triangle"]
-    assert event_line(unlearned) == "warning: classes with boxes for validation and none for training: triangle"
+    assert (
+        event_line(unlearned) == "warning: classes with boxes for validation and none for training: triangle"
+    )
     assert isinstance(compared, ev.AnchorsCompared)
     assert set(compared.by_class) == {"circle", "square"} and not compared.fitted
 
@@ -61,7 +67,9 @@ def test_anchors_are_compared_in_the_input(folder: Path) -> None:
 
 
 def test_data_without_boxes_has_no_coverage(folder: Path) -> None:
-    recipe = settings.resolve({"data": {"train": str(folder / "train"), "validation": str(folder / "val")}}, [])
+    recipe = settings.resolve(
+        {"data": {"train": str(folder / "train"), "validation": str(folder / "val")}}, []
+    )
     columns = columns_of(dataset_setup.load_splits(recipe).train)
     columns.crowds[:] = True
     assert anchor_coverage(DetectorSpec("ssd", "mobilenet_v2", CLASSES, (64, 64)), columns) is None

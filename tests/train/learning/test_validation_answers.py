@@ -14,7 +14,13 @@ def truth(rows):
     boxes = np.stack([x, np.zeros_like(x), np.full_like(x, 10), np.full_like(x, 10)], axis=1).astype(float)
     names = ((1, "cat"), (2, "dog"))
     return GroundTruth(
-        tuple(range(int(image.max()) + 1)), names, image, category, boxes, np.zeros(len(x), bool), np.full(len(x), 100.0)
+        tuple(range(int(image.max()) + 1)),
+        names,
+        image,
+        category,
+        boxes,
+        np.zeros(len(x), bool),
+        np.full(len(x), 100.0),
     )
 
 
@@ -28,7 +34,9 @@ def found(rows):
 def test_places_and_classes():
     there = truth([(0, 0, 0), (0, 1, 50), (1, 0, 20), (1, 0, 90)])
     answers = validation_answers(
-        there, found([(0, 1, 0, 0.9), (0, 0, 1, 0.8), (0, 1, 52, 0.7), (1, 0, 21, 0.6), (1, 0, 60, 0.5)]), step=7
+        there,
+        found([(0, 1, 0, 0.9), (0, 0, 1, 0.8), (0, 1, 52, 0.7), (1, 0, 21, 0.6), (1, 0, 60, 0.5)]),
+        step=7,
     )
     # Of two on one place the better scored one counts: it says dog where the cat is.
     assert (answers.step, answers.images, answers.objects) == (7, 2, 4)
@@ -52,5 +60,7 @@ def test_one_answer_for_every_image():
 
 
 def test_nothing_to_find():
-    nobody = GroundTruth((0,), ((1, "cat"),), *(np.zeros(0, int),) * 2, np.zeros((0, 4)), np.zeros(0, bool), np.zeros(0))
+    nobody = GroundTruth(
+        (0,), ((1, "cat"),), *(np.zeros(0, int),) * 2, np.zeros((0, 4)), np.zeros(0, bool), np.zeros(0)
+    )
     assert validation_answers(nobody, found([(0, 0, 0, 0.9)]), step=1) is None

@@ -22,7 +22,7 @@ SizedBoxes = Sequence[tuple[tuple[int, int], Box]]
 
 @dataclass(frozen=True, slots=True)
 class AnchorCoverage:
-    """Of some boxes, each with its class: how much the best anchor overlaps it. `corners` are in pixels of the input."""
+    """How much its best anchor overlaps each box. `names` are the classes; `corners` are in pixels of the input."""
 
     names: tuple[str, ...]
     corners: NDArray[np.float64]

@@ -9,7 +9,7 @@ from holdfast.data.dataset_reader import Problem
 
 FEWEST = 8  # images; of fewer nothing is known
 MOSTLY = 0.9  # of the images, or more: single blank ones are an accident of the camera
-RANGE = 3  # grey levels of 255 between the darkest and the brightest of 64 areas; noise and light make more of a photograph
+RANGE = 3  # grey levels of 255 between the darkest and the brightest of 64 areas: photographs have more
 
 
 def problems(names: Sequence[str], table: Any, path: str) -> Iterator[Problem]:
@@ -23,5 +23,5 @@ def problems(names: Sequence[str], table: Any, path: str) -> Iterator[Problem]:
         return
     first = names[int(np.flatnonzero(table["looked"])[blank[0]])]
     values = f"grey values from {looks[blank].min()} to {looks[blank].max()} of 255"
-    said = f"{len(blank)} of {len(looks)} images have {values}, and no area of any differs from the others; {first}, say"
+    said = f"{len(blank)} of {len(looks)} images have {values}, and all areas of one are alike; {first}, say"
     yield Problem("blank-images", path, said, len(blank))

@@ -156,7 +156,11 @@ class DatasetStatistics:
             if count < RARE_BOXES:
                 yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")
         for name, boxes in unlearned_classes(self._classes_of).items():
-            yield Problem("unlearned-class", path, f"{name!r} has {boxes} box{'es' if boxes > 1 else ''} for validation and none for training")
+            yield Problem(
+                "unlearned-class",
+                path,
+                f"{name!r} has {boxes} box{'es' if boxes > 1 else ''} for validation and none for training",
+            )
         for name in sorted(set(declared) - set(self.classes)):
             yield Problem("unused-class", path, f"{name!r} has no box")
         most, least = max(self.classes.values(), default=0), min(self.classes.values(), default=0)

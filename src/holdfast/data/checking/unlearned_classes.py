@@ -18,7 +18,9 @@ def unlearned_classes(boxes_by_split: Mapping[str | None, Mapping[str, int]]) ->
     return {name: judged[name] for name in sorted(judged) if not learned[name]} if learned else {}
 
 
-def _counted(boxes_by_split: Mapping[str | None, Mapping[str, int]], wanted: frozenset[str | None]) -> Counter[str]:
+def _counted(
+    boxes_by_split: Mapping[str | None, Mapping[str, int]], wanted: frozenset[str | None]
+) -> Counter[str]:
     counted: Counter[str] = Counter()
     for split, boxes in boxes_by_split.items():
         if split in wanted:

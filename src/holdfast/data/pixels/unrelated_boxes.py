@@ -69,7 +69,10 @@ def _beside(others: Any, own: Any) -> Any:
     """Those that lie on none of the image's own boxes: objects in the middle of every image are on the others' too."""
     import numpy as np
 
-    low, high = np.maximum(others[:, None, :2], own[None, :, :2]), np.minimum(others[:, None, 2:], own[None, :, 2:])
+    low, high = (
+        np.maximum(others[:, None, :2], own[None, :, :2]),
+        np.minimum(others[:, None, 2:], own[None, :, 2:]),
+    )
     shared = np.clip(high - low, 0, None).prod(axis=-1)
     areas = [np.clip(boxes[:, 2:] - boxes[:, :2], 1e-6, None).prod(axis=-1) for boxes in (others, own)]
     return others[(shared < BESIDE * np.minimum(areas[0][:, None], areas[1][None])).all(axis=1)]

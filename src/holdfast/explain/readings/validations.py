@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from holdfast.explain.finding import Fact
+from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import number_of
 from holdfast.journal import events as ev
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Average precision at half overlap. Detectors that answer by chance had 0.000 to 0.01 on the test data.
 _NEXT_TO_NOTHING = 0.05
+#: Of its first loss: a detector below it has learned its training images.
+_LEARNED_TO = 0.2
 #: Share of an image's best answers that the next image has too. Detectors that learn had 0.2 to 0.4 on the test data.
 _ALIKE = 0.9
 #: Objects that were located, and their share of all, from which it matters how they are named.
@@ -36,12 +39,23 @@ def found_nothing(evidence: Evidence) -> Fact | None:
     return best if best is not None and best.values["precision"] < _NEXT_TO_NOTHING else None
 
 
+def learned_nothing(evidence: Evidence) -> Fact | None:
+    """The same, where the training images were not learned either: with eight of them a detector learns these alone."""
+    training = course(evidence)
+    first = next((loss for _, loss, _ in evidence.losses if math.isfinite(loss)), None)
+    if training is not None and first is not None and training.last < _LEARNED_TO * first:
+        return None
+    return found_nothing(evidence)
+
+
 def same_answers(evidence: Evidence) -> Fact | None:
     """The newest answers of a detector are the same for every image: it does not look at them."""
     seen = evidence.last(ev.ValidationAnswersSeen)
     if seen is None or seen.event.alike is None or seen.event.alike < _ALIKE:
         return None
-    return seen.fact("answers.alike", alike=seen.event.alike, images=seen.event.images, highest=seen.event.highest)
+    return seen.fact(
+        "answers.alike", alike=seen.event.alike, images=seen.event.images, highest=seen.event.highest
+    )
 
 
 def classes_by_chance(evidence: Evidence) -> Fact | None:
@@ -51,6 +65,12 @@ def classes_by_chance(evidence: Evidence) -> Fact | None:
         return None
     event, located = seen.event, round(seen.event.located * seen.event.objects)
     noise = math.sqrt(event.by_chance * (1 - event.by_chance) / max(1, located))
-    if located < _FEWEST_LOCATED or event.located < _LOCATES or seen.event.right > event.by_chance + 2 * noise:
+    if (
+        located < _FEWEST_LOCATED
+        or event.located < _LOCATES
+        or seen.event.right > event.by_chance + 2 * noise
+    ):
         return None
-    return seen.fact("answers.classes-by-chance", located=event.located, right=event.right, by_chance=event.by_chance)
+    return seen.fact(
+        "answers.classes-by-chance", located=event.located, right=event.right, by_chance=event.by_chance
+    )

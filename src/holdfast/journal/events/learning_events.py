@@ -160,7 +160,9 @@ class DetectionAnswersSeen(Event):
 class SettingDoubted(Event):
     """A setting of a recipe with which no detector learns, whatever the data: known before the first step."""
 
-    rule: str = ""  # random-backbone-frozen, too-few-updates, weights-cannot-move, …: the finding of `holdfast check`
+    rule: str = (
+        ""  # random-backbone-frozen, too-few-updates, weights-cannot-move, …: the finding of `holdfast check`
+    )
     setting: str = ""  # train.learning_rate
     value: Any = None
     text: str = ""  # what follows from it
@@ -186,17 +188,20 @@ class ClassesUnlearned(Event):
 
 
 class ValidationAnswersSeen(Event):
-    """What a detector answers for some of its validation images: as many of its best detections as there are objects.
-    """
+    """What a detector answers for some of its validation images: its best detections, as many as there are objects."""
 
     step: int = 0
     images: int = 0
     objects: int = 0
-    located: float = 0.0  # share of the objects that one of these detections overlaps by half, of whatever class
+    located: float = (
+        0.0  # share of the objects that one of these detections overlaps by half, of whatever class
+    )
     right: float | None = None  # of those, the share whose detection has the right class
     by_chance: float = 0.0  # share of the most frequent class
     classes: int = 0  # of the objects
-    alike: float | None = None  # share of an image's best answers that the next image has too, at the same place
+    alike: float | None = (
+        None  # share of an image's best answers that the next image has too, at the same place
+    )
     highest: float = 0.0  # score of all detections
 
 

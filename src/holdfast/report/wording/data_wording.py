@@ -185,8 +185,8 @@ TITLES: dict[str, Text] = {
     "class-id-out-of-range.binary-loss": _binary_targets,
     "no-positive-anchors": "{zero:list} is exactly 0.0 at every step: no anchor matches an object, so it is never "
     "trained",
-    "no-positive-anchors.uncovered": "it found nothing, and {share:percent} of the boxes overlap no anchor by half at "
-    "{input} px",
+    "no-positive-anchors.uncovered": "it found next to nothing, and {share:percent} of the boxes overlap no anchor by "
+    "half at {input} px",
     "input-not-finite": "the data has NaN or infinity",
     "input-not-finite.made": "a function of the input makes NaN or infinity of numbers that are finite",
     "input-scale-mismatch": "inputs go up to {high:number}, and no layer of the model scales them",
@@ -383,7 +383,7 @@ REMEDIES: dict[str, Advice] = {
         "holdfast train RECIPE --set model.input={input}",
     ),
     "anchors.fit-to-data": Advice(
-        "use anchors fitted to the boxes", 'holdfast train RECIPE --set model.anchors=fitted'
+        "use anchors fitted to the boxes", "holdfast train RECIPE --set model.anchors=fitted"
     ),
     "anchors.fit": Advice(
         "use anchors of the sizes that objects have in the resized image; `holdfast check` lists boxes that no anchor "

@@ -393,7 +393,8 @@ REMEDIES: dict[str, Advice] = {
         "count the labels where they are read", "print(np.unique(y, return_counts=True))"
     ),
     "labels.check-recipe": Advice(
-        "check that boxes and classes belong to their images, and look at some", "holdfast check RECIPE\nholdfast data inspect DATA"
+        "check that boxes and classes belong to their images, and look at some",
+        "holdfast check RECIPE\nholdfast data inspect DATA",
     ),
     "labels.check-files": Advice(
         "check that images and labels are in the same order: sorted names put 10 before 2",

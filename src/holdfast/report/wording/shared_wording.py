@@ -92,7 +92,7 @@ def _resume(values: Mapping[str, Any]) -> str:
 
 
 #: Of a setting that keeps a detector from learning; its text is that of `holdfast check`.
-DOUBTED: Text = "it found nothing, and {setting} is {value}: {text}"
+DOUBTED: Text = "it found next to nothing, and {setting} is {value}: {text}"
 
 FACTS: dict[str, Text] = {
     "setting.doubted": "{setting} = {value} in the recipe: {text}",

@@ -81,7 +81,11 @@ def _frozen(recipe: Recipe, course: _Course) -> Iterator[DoubtfulSetting]:
     settings = (
         ("freeze_steps", train.freeze_steps >= course.steps, f"never trains in the {course.steps} steps"),
         ("backbone_rate", train.backbone_rate == 0, "never trains: its learning rate is 0"),
-        ("frozen_stages", bool(train.frozen_stages), f"never trains in its first stages ({train.frozen_stages})"),
+        (
+            "frozen_stages",
+            bool(train.frozen_stages),
+            f"never trains in its first stages ({train.frozen_stages})",
+        ),
     )
     for name, applies, said in settings:
         if applies:
@@ -150,9 +154,14 @@ def _too_high(recipe: Recipe, course: _Course) -> Iterator[DoubtfulSetting]:
         said = f"AdamW moves every weight by about {rate:.2g} a step, and weights are about {FRESH_WEIGHT:g}"
     elif train.clip_norm:
         leaps = rate * train.clip_norm / FRESH_NORM >= LEAP
-        said = f"a step of SGD may move the weights by {rate * train.clip_norm:.2g}, and their norm is about 80"
+        said = (
+            f"a step of SGD may move the weights by {rate * train.clip_norm:.2g}, and their norm is about 80"
+        )
     else:
-        leaps, said = rate > HIGHEST_SGD_RATE, f"nothing limits a step of SGD, and {rate:.2g} is above any rate in use"
+        leaps, said = (
+            rate > HIGHEST_SGD_RATE,
+            f"nothing limits a step of SGD, and {rate:.2g} is above any rate in use",
+        )
     if leaps:
         usual = "1e-3" if train.optimizer == "adamw" else "1e-2"
         yield DoubtfulSetting(

@@ -21,7 +21,9 @@ _MOST_PAIRS, _MOST_BOXES, _FEWEST_BOXES = 5_000_000, 1000, 50
 _MOST_CLASSES = 20
 
 
-def start_events(recipe: Recipe, spec: DetectorSpec, train: Columns, validation: Columns) -> Iterator[ev.Event]:
+def start_events(
+    recipe: Recipe, spec: DetectorSpec, train: Columns, validation: Columns
+) -> Iterator[ev.Event]:
     for one in doubtful_settings(recipe, len(train)):
         yield ev.SettingDoubted(
             rule=one.rule, setting=one.setting, value=one.value, text=one.found, change=one.change
@@ -29,7 +31,9 @@ def start_events(recipe: Recipe, spec: DetectorSpec, train: Columns, validation:
     judged = _by_class(validation)
     unlearned = unlearned_classes({"train": _by_class(train), "val": judged})
     if unlearned:
-        yield ev.ClassesUnlearned(boxes=dict(list(unlearned.items())[:_MOST_CLASSES]), of=sum(judged.values()))
+        yield ev.ClassesUnlearned(
+            boxes=dict(list(unlearned.items())[:_MOST_CLASSES]), of=sum(judged.values())
+        )
     covered = None if spec.variant else anchor_coverage(spec, train)  # others match in their own way
     if covered is not None:
         yield ev.AnchorsCompared(
@@ -47,7 +51,9 @@ def anchor_coverage(spec: DetectorSpec, columns: Columns) -> AnchorCoverage | No
     most = max(_FEWEST_BOXES, min(_MOST_BOXES, _MOST_PAIRS // len(anchors)))
     rows = objects[:: -(-len(objects) // most)]
     images = np.searchsorted(columns.first, rows, side="right") - 1
-    corners = to_input_pixels(columns.boxes[rows].astype(float), columns.sizes[images], spec.input, spec.resizing)
+    corners = to_input_pixels(
+        columns.boxes[rows].astype(float), columns.sizes[images], spec.input, spec.resizing
+    )
     return coverage_of([columns.classes[label] for label in columns.labels[rows]], corners, anchors)
 
 

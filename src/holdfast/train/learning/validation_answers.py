@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +23,11 @@ class _Answers(NamedTuple):
     classes: Ints
 
 
-def validation_answers(truth: GroundTruth, found: Predictions, *, step: int) -> ev.ValidationAnswersSeen | None:
+def validation_answers(
+    truth: GroundTruth, found: Predictions, *, step: int
+) -> ev.ValidationAnswersSeen | None:
     """None where there is nothing to find."""
-    rows = [one for one in by_image(truth, found)]
+    rows = list(by_image(truth, found))
     rows = rows[:: -(-len(rows) // _MOST_IMAGES) if rows else 1]
     objects = located = right = 0
     answers: list[_Answers] = []
@@ -66,7 +69,7 @@ def _best(found: Predictions, seen: Ints, most: int) -> _Answers:
 def _alike(answers: list[_Answers]) -> float | None:
     """The share of the best answers for an image that the next image has too: at the same place, of the same class."""
     shares = []
-    for one, other in zip(answers, answers[1:], strict=False):
+    for one, other in pairwise(answers):
         if min(len(one.boxes), len(other.boxes)) >= _FEWEST_ANSWERS:
             first = one.boxes[:_FEWEST_ANSWERS]
             same = overlaps(first, other.boxes, np.zeros(len(other.boxes), bool)) >= _SAME

@@ -4,7 +4,7 @@ import re
 
 from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.validations import found_nothing
+from holdfast.explain.readings.validations import learned_nothing
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
 
 _OF_BOXES = ("box", "regress", "reg_", "_reg", "locali", "loc_", "_loc", "iou", "offset")
@@ -12,7 +12,7 @@ _MEASURES = re.compile(r"acc|recall|precision|auc|iou|f1|map|score|learning_rate
 _LOGS_NEEDED, _STEPS_NEEDED = 3, 5  # a part of a loss may be 0.0 once or twice by chance
 _LOGS_TO_BLAME = 5  # and is not, at as many records
 #: Share of the boxes that no anchor overlaps by half: above the first it is said, above the second it is blamed.
-_MANY_UNCOVERED, _MOST_UNCOVERED = 0.5, 0.8
+_MANY_UNCOVERED, _MOST_UNCOVERED = 0.6, 0.8
 
 
 @cause("no-positive-anchors", specialises=("loss-not-falling",))
@@ -22,7 +22,7 @@ def no_positive_anchors(evidence: Evidence) -> Finding | None:
 
 def _by_overlaps(evidence: Evidence) -> Finding | None:
     """A run of our own trainer, which compares the anchors with the boxes before the first step."""
-    compared, nothing = evidence.last(ev.AnchorsCompared), found_nothing(evidence)
+    compared, nothing = evidence.last(ev.AnchorsCompared), learned_nothing(evidence)
     if compared is None or nothing is None or not compared.event.boxes:
         return None
     event, share = compared.event, compared.event.uncovered / compared.event.boxes
@@ -34,7 +34,10 @@ def _by_overlaps(evidence: Evidence) -> Finding | None:
         Strength.supported_if(share >= _MOST_UNCOVERED),
         Title("no-positive-anchors.uncovered", values),
         facts(compared.fact("anchors.compared", **values, boxes=event.boxes, fitted=event.fitted), nothing),
-        [Remedy("anchors.larger-input", {"input": 2 * event.input}), *([] if event.fitted else [Remedy("anchors.fit-to-data")])],
+        [
+            Remedy("anchors.larger-input", {"input": 2 * event.input}),
+            *([] if event.fitted else [Remedy("anchors.fit-to-data")]),
+        ],
         led_to="loss-not-falling",
         ends=False,
     )
