@@ -6,13 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.data.findings import SEVERITIES, DataFinding, FindingPlace
 from holdfast.settings.read import line_of
 from holdfast.settings.recipe import Recipe
 
 if TYPE_CHECKING:
     from holdfast.data.checking.anchor_coverage import AnchorCoverage, SizedBoxes
     from holdfast.data.checking.statistics import DatasetStatistics
+    from holdfast.data.findings import DataFinding, FindingPlace
     from holdfast.detectors.anchors.grid import LevelShapes
 
 #: Anchors are tried on so many boxes at most, and so many pairs of a box and an anchor.
@@ -35,6 +35,8 @@ class WrittenRecipe(NamedTuple):
         return cls(path, path.read_text(encoding="utf-8-sig", errors="replace"), recipe)
 
     def place(self, setting: str, value: Any, found: str) -> FindingPlace:
+        from holdfast.data.findings import FindingPlace
+
         line = line_of(self.text, setting)
         where = f"{self.path}:{line}" if line else str(self.path)
         return FindingPlace(
@@ -43,6 +45,7 @@ class WrittenRecipe(NamedTuple):
 
 
 def of_settings(written: WrittenRecipe, images: int) -> tuple[DataFinding, ...]:
+    from holdfast.data.findings import SEVERITIES, DataFinding
     from holdfast.train.learning.setting_rules import doubtful_settings
 
     return tuple(
@@ -56,6 +59,7 @@ def of_settings(written: WrittenRecipe, images: int) -> tuple[DataFinding, ...]:
 def of_anchors(written: WrittenRecipe, census: DatasetStatistics) -> tuple[DataFinding, ...]:
     """Boxes that no anchor of the recipe's detector comes near, from a sample of bounded size."""
     from holdfast.data.checking.anchor_coverage import WORTH_SAYING
+    from holdfast.data.findings import DataFinding, FindingPlace
     from holdfast.detectors.spec import BACKBONES
 
     model = written.recipe.model

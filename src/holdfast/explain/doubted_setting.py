@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.explain.evidence import Evidence
 from holdfast.explain.finding import Finding, Remedy, Strength, Title, facts
 from holdfast.explain.readings.course import course
-from holdfast.explain.readings.validations import learned_nothing, same_answers
+from holdfast.explain.validations import learned_nothing, same_answers
 from holdfast.journal import events as ev
 
 

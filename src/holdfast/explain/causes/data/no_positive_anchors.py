@@ -4,8 +4,8 @@ import re
 
 from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.validations import learned_nothing
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.validations import learned_nothing
 
 _OF_BOXES = ("box", "regress", "reg_", "_reg", "locali", "loc_", "_loc", "iou", "offset")
 _MEASURES = re.compile(r"acc|recall|precision|auc|iou|f1|map|score|learning_rate|lr")

@@ -13,8 +13,8 @@ from holdfast.explain.readings.compared import (
 )
 from holdfast.explain.readings.course import Course, course, within_batch
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.validations import classes_by_chance, found_nothing
 from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.validations import classes_by_chance, found_nothing
 
 #: Rows, and most columns, for which the nearest row says something: in many columns every row is far from every other,
 #: unless they come from somewhere. Among few columns a label that depends on any of them shows.

@@ -5,9 +5,9 @@ import math
 from holdfast.explain.causes.numerics import thresholds
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.validations import found_nothing, same_answers
 from holdfast.explain.readings.weights import moved
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.validations import found_nothing, same_answers
 
 _TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-dead-units", {}, "guess"))
 
