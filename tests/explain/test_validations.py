@@ -33,8 +33,10 @@ def test_healthy_answers_are_quiet(tmp_path: Path) -> None:
     [
         (0.33, 0.8, 60, ["labels-unrelated"]),
         (0.33, 0.2, 60, []),  # it hardly locates any
-        (0.33, 0.8, 20, []),  # too few to know
-        (0.65, 0.8, 60, []),  # better than chance, if badly
+        (0.33, 0.8, 12, []),  # too few to know
+        (0.45, 0.8, 60, []),  # better than chance, if badly
+        (0.54, 0.41, 58, []),  # a healthy run of a few images
+        (0.18, 0.38, 58, ["labels-unrelated"]),  # the same with its classes dealt out
     ],
 )
 def test_classes_by_chance(

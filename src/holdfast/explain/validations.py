@@ -20,7 +20,7 @@ _LEARNED_TO = 0.2
 #: Share of an image's best answers that the next image has too. Detectors that learn had 0.2 to 0.4 on the test data.
 _ALIKE = 0.9
 #: Objects that were located, and their share of all, from which it matters how they are named.
-_FEWEST_LOCATED, _LOCATES = 30, 0.4
+_FEWEST_LOCATED, _LOCATES = 20, 0.3
 
 
 def best_precision(evidence: Evidence) -> Fact | None:
@@ -68,7 +68,7 @@ def classes_by_chance(evidence: Evidence) -> Fact | None:
     if (
         located < _FEWEST_LOCATED
         or event.located < _LOCATES
-        or seen.event.right > event.by_chance + 2 * noise
+        or seen.event.right > event.by_chance + noise / 2
     ):
         return None
     return seen.fact(
