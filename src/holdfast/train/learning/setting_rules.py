@@ -15,9 +15,10 @@ from holdfast.settings.recipe import Recipe
 from holdfast.train.intervals import parse_interval
 from holdfast.train.schedules import Schedule, default_warmup, learning_rate_of
 
-#: RMS of the kernels of a fresh detector: 0.02 to 0.2, by the size of the layer.
+#: RMS of the kernels of a fresh detector. Of an SSD on MobileNetV2, the smallest here, the middle one has 0.042, and
+#: eight of ten have 0.01 to 0.11.
 FRESH_WEIGHT = 0.05
-#: Euclidean norm of all weights of the smallest detector here (3 million weights of that size).
+#: Euclidean norm of all kernels of the same detector: 93; others have more weights.
 FRESH_NORM = 80.0
 #: Of its size: a network whose weights can move by less in the whole training is the one that it began as.
 HARDLY_MOVED = 0.02
