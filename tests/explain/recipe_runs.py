@@ -18,13 +18,18 @@ def trained(
     precision: float | None,
     steps: int = 200,
     losses: tuple[float, float] = (7.0, 3.5),
+    learning_rate: float = 1e-3,
     answers: ev.ValidationAnswersSeen | None = None,
 ) -> None:
     """`precision` is the AP50 of the validation at the end; None without one. The loss falls evenly."""
     run.probe(
         ev.DatasetSeen(role="train", type="holdfast", cardinality=-1, file_count=160),
         ev.ModelSeen(
-            name="ssd", parameters=1000, trainable_parameters=1000, optimizer="adamw", learning_rate=1e-3
+            name="ssd",
+            parameters=1000,
+            trainable_parameters=1000,
+            optimizer="adamw",
+            learning_rate=learning_rate,
         ),
         *events,
         ev.FitStarted(epochs=1, planned_steps_per_epoch=steps, batch_size=8, iterations=0),
@@ -33,7 +38,7 @@ def trained(
     for number in range(21):
         loss = first + (last - first) * number / 20
         logs = {"loss": loss, "classification": loss / 2, "localization": loss / 2}
-        run.probe(ev.LossSeen(step=max(1, number * steps // 20), logs=logs, learning_rate=1e-3))
+        run.probe(ev.LossSeen(step=max(1, number * steps // 20), logs=logs, learning_rate=learning_rate))
     metrics = {} if precision is None else {"AP": precision / 2, "AP50": precision}
     if precision is not None:
         run.probe(*([answers] if answers else []), ev.ValidationDone(fit=1, logs=metrics))

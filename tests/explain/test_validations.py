@@ -63,3 +63,19 @@ def test_a_loss_that_falls_by_heart(tmp_path: Path) -> None:
     assert causes(tmp_path / "begun", lost, 0.01, losses=(8.0, 3.0), **long) == []
     assert causes(tmp_path / "learns", lost, 0.04, losses=(8.0, 0.3), **long) == []
     assert causes(tmp_path / "short", lost, 0.01, losses=(8.0, 0.3), steps=200) == []
+
+
+def test_fine_tuning_at_a_tiny_rate_that_finds_objects(tmp_path: Path) -> None:
+    """Its weights have hardly moved, and its loss has not fallen: it began with weights that find them."""
+    kernels = [
+        {"name": "kernel", "layer": f"conv_{n}", "size": 900, "rms": 0.05, "rms_before": 0.05, "change": 1e-6}
+        for n in range(4)
+    ]
+    moved = ev.WeightsMoved(fit=1, since="start", step=200, variables=kernels)
+    rate = ev.LossSeen(step=1, logs={"loss": 1.0}, learning_rate=1e-6)
+    found: dict[float, list[str]] = {}
+    for precision in (0.25, 0.01):
+        run = Run(tmp_path / str(precision))
+        trained(run, rate, moved, precision=precision, losses=(1.0, 1.05), learning_rate=1e-6)
+        found[precision] = run.blamed()
+    assert found == {0.25: [], 0.01: ["learning-rate-too-low"]}

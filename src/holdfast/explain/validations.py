@@ -39,6 +39,12 @@ def found_nothing(evidence: Evidence) -> Fact | None:
     return best if best is not None and best.values["precision"] < _NEXT_TO_NOTHING else None
 
 
+def finds_objects(evidence: Evidence) -> bool:
+    """A detector that was validated, and found more than next to nothing."""
+    best = best_precision(evidence)
+    return best is not None and best.values["precision"] >= _NEXT_TO_NOTHING
+
+
 def learned_nothing(evidence: Evidence) -> Fact | None:
     """The same, where the training images were not learned either: with eight of them a detector learns these alone."""
     training = course(evidence)
