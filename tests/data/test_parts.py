@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.data.checking.anchor_coverage import best_overlaps, uncovered_boxes
+from holdfast.data.checking.anchor_coverage import best_overlaps, boxes_in_input, coverage_of
 from holdfast.data.checking.statistics import id_gaps, near_duplicates, percentile
 from holdfast.data.files import process_pool
 from holdfast.data.files.file_index import ImageFinder, portable
@@ -243,11 +243,14 @@ def test_overlap_with_the_best_anchor() -> None:
 def test_uncovered_boxes_depend_on_how_images_are_resized() -> None:
     anchors = np.array([[0, 0, 50, 50]], np.float32)
     sample = [((200, 100), Box(0, 0, 100, 50, "cat")), ((200, 100), Box(0, 0, 4, 4, "dog"))]
-    assert uncovered_boxes(sample, anchors, 100) == (1, ["'dog' 2x4 px at 100 px input: best overlap 0.00"])
-    assert (
-        uncovered_boxes(sample, anchors, 100, resizing="letterbox")[0] == 1
-    )  # 50x25: exactly half of the anchor
-    assert uncovered_boxes([], anchors, 100) == (0, [])
+    stretched = coverage_of(*boxes_in_input(sample, 100), anchors)
+    assert stretched.worst(100) == ["'dog' 2x4 px at 100 px input: best overlap 0.00"]
+    assert (stretched.boxes, stretched.share) == (2, 0.5)
+    assert stretched.by_class == {"dog": 1.0, "cat": 0.0}
+    names, corners = boxes_in_input(sample, 100, resizing="letterbox")
+    assert corners.tolist() == [[0, 25, 50, 50], [0, 25, 2, 27]]  # in the middle, below 25 rows of grey
+    assert coverage_of(names, corners, anchors).best.tolist() == [0.5, 4 / 2500]
+    assert coverage_of(*boxes_in_input([], 100), anchors).share == 0.0
 
 
 def test_plots_of_nothing_and_of_one() -> None:

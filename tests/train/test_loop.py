@@ -55,6 +55,11 @@ def test_a_run_tells_its_story_in_order(whole: Tiny) -> None:
     assert whole.loop.step.traces() == 1
 
 
+def test_a_training_of_seconds_has_a_course(whole: Tiny) -> None:
+    single = [one.step for one in whole.heard.of(ev.LossSeen) if one.gradient_norm is not None]
+    assert single == list(range(1, 25))  # of a longer one at least every fiftieth
+
+
 def stop_after(steps: int) -> tuple[Callable[[], str], list[Tiny]]:
     holder: list[Tiny] = []
     return lambda: "SIGTERM" if holder and holder[0].loop.state.step >= steps else "", holder

@@ -5,14 +5,8 @@ An error would stop or spoil a run; a warning may; a note is worth knowing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class FindingKind(NamedTuple):
-    severity: str
-    title: str
-    remedy: str
-
+from holdfast.data.finding_kind import FindingKind
+from holdfast.data.recipe_kinds import RECIPE_KINDS
 
 REPAIR = "`holdfast data repair SRC DST` writes a copy"
 
@@ -82,6 +76,11 @@ KINDS: dict[str, FindingKind] = {
         "note",
         "images are more than twice as wide as high, or as high as wide",
         "keep the aspect ratio when resizing, or cut them into parts",
+    ),
+    "blank-images": FindingKind(
+        "error",
+        "nothing can be seen in the images: no detector learns from them",
+        "write them again: pixels of 0 to 1 were stored as bytes, or these are masks of class numbers",
     ),
     "colour-order-differs": FindingKind(
         "error",
@@ -162,6 +161,11 @@ KINDS: dict[str, FindingKind] = {
         "boxes lie beside the objects, and on them when all are moved in one way",
         "correct the boxes of these images as said; look with `holdfast data inspect` before and afterwards",
     ),
+    "unrelated-boxes": FindingKind(
+        "warning",
+        "boxes lie on nothing: no more than the boxes of other images would",
+        "look with `holdfast data inspect`: the annotations may belong to other images (sorted or numbered otherwise)",
+    ),
     "drawn-boxes": FindingKind(
         "error",
         "boxes are drawn into the images",
@@ -201,7 +205,7 @@ KINDS: dict[str, FindingKind] = {
     "uncovered-boxes": FindingKind(
         "warning",
         "no anchor of the detector comes near these boxes",
-        "train at a larger input, or with more and other anchor sizes",
+        'train at a larger input (model.input), or with anchors that fit: model.anchors = "fitted"',
     ),
     # -- labels
     "unknown-class": FindingKind(
@@ -269,6 +273,11 @@ KINDS: dict[str, FindingKind] = {
         "note",
         "a class that most images have is absent from one part of them",
         "look whether it was annotated there; nothing, if there is none to be seen",
+    ),
+    "unlearned-class": FindingKind(
+        "warning",
+        "classes have boxes for validation and none for training: no model can find them",
+        "move some of these images to the training data, or leave the class out of both",
     ),
     "unused-class": FindingKind("note", "declared classes have no box", "nothing, or leave the class out"),
     "class-imbalance": FindingKind(
@@ -491,35 +500,5 @@ KINDS: dict[str, FindingKind] = {
     "no-boxes": FindingKind(
         "error", "there is no usable box at all", "check that the annotations belong to these images"
     ),
-    # -- the recipe
-    "pipeline-speed": FindingKind("note", "how fast the data comes on this machine", "nothing"),
-    "input-starved": FindingKind(
-        "warning", "training would wait for its data", "pack the images, or give the run more cores"
-    ),
-    "learning-rate-far": FindingKind(
-        "warning",
-        "the recipe's learning rate is far from what a range test suggests",
-        "set train.learning_rate to what is suggested; `holdfast lr-find RECIPE` shows the curve",
-    ),
-    # -- the cloud that the recipe names
-    "cloud-unreadable": FindingKind(
-        "error",
-        "data in a bucket cannot be read",
-        "look at the address, the credentials and the roles that it names",
-    ),
-    "cloud-unwritable": FindingKind(
-        "error",
-        "a place that the run writes to cannot be written",
-        "look at the address, the credentials and the roles that it names",
-    ),
-    "cloud-slow": FindingKind(
-        "warning",
-        "copying the data here takes long",
-        "a machine in the bucket's region, larger files (`holdfast data convert` to TFRecord), or a disk with the data",
-    ),
-    "cloud-far": FindingKind(
-        "warning",
-        "a bucket is in another region than this machine: slow, and every byte is paid for",
-        "a bucket and a machine in the same region",
-    ),
+    **RECIPE_KINDS,
 }

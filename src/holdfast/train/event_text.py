@@ -56,6 +56,15 @@ def _data_line(event: Event) -> str:
             )
         case ev.BoxLeftOut(file=file, why=why):
             return f"a box is left out: {file}: {why}"
+        case ev.SettingDoubted(setting=setting, value=value, text=text, change=change):
+            return f"warning: {setting} = {value}: {text}; change: {change}"
+        case ev.ClassesUnlearned(boxes=boxes):
+            return f"warning: classes with boxes for validation and none for training: {', '.join(boxes)}"
+        case ev.AnchorsCompared(boxes=boxes, uncovered=uncovered, input=side) if uncovered > boxes / 2:
+            return (
+                f"warning: {uncovered / boxes:.0%} of the boxes overlap no anchor by half at {side} px; "
+                "`holdfast check RECIPE` says what helps"
+            )
         case ev.ImagesPacked(images=images, from_epoch=epoch):
             return f"small copies of {images} large images are ready; they are read from epoch {epoch + 1} on"
         case ev.RecipeChanged(changes=changes):

@@ -22,6 +22,7 @@ from holdfast.train.observers.observer import Observers, TrainerHeartbeat
 from holdfast.train.schedules import Schedule
 
 LOSS_EVERY_S = 2.0
+LOSSES_OF_A_RUN = 50  # at least, so that a training of seconds has a course too
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,7 @@ class TrainingLoop:
         done, clock = pending.at + 1, self.effects.clock()
         if (
             done - self.started_at <= 3
+            or done % max(1, self.plan.steps // LOSSES_OF_A_RUN) == 0
             or done == self.plan.steps
             or clock - self._loss_reported_at >= LOSS_EVERY_S
         ):

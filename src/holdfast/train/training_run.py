@@ -12,6 +12,8 @@ from typing import Any
 from holdfast.detectors.inference import compile_detect
 from holdfast.detectors.spec import DetectorSpec, from_json
 from holdfast.errors import FileError, HoldfastError
+from holdfast.evaluate.box_columns import GroundTruth, Predictions
+from holdfast.evaluate.coco_metrics import CocoScore
 from holdfast.journal import events as ev
 from holdfast.journal.beats import Phase
 from holdfast.journal.folder import RunFolder
@@ -29,6 +31,7 @@ from holdfast.train.checkpoint.bucket_copy import BucketCopier, RunBucket, bucke
 from holdfast.train.checkpoint.checkpoint_files import Snapshot
 from holdfast.train.components import TrainingData
 from holdfast.train.final_save import CheckpointWriter, FinalSave
+from holdfast.train.learning import start_checks, validation_answers
 from holdfast.train.loop import LoopEffects, TrainingLoop, TrainingPlan
 from holdfast.train.loop_state import LoopState
 from holdfast.train.observers.event_lines import EventLines
@@ -152,6 +155,11 @@ class TrainingRun:
         for event in training_events.data_events(data):
             self.notify(event)
         self.notify(training_events.model_event(model, self.recipe))
+        if self._is_first:
+            for event in start_checks.start_events(
+                self.recipe, model.spec, data.train.columns, data.validation.columns
+            ):
+                self.notify(event)
 
     def _plan_memory(self, data: TrainingData, model: Any) -> BackgroundPlan:
         """What the step will take of the GPU, if there is one, and the micro-batch that fits."""
@@ -318,10 +326,18 @@ class TrainingRun:
         return Validation(
             data.validation, compile_detect(model),
             batch_done=lambda number: heartbeat.beat(Phase.VALIDATION, test_batches=number),
-            scored=images.validated if self._is_first else None,
+            scored=functools.partial(self._validated, images) if self._is_first else None,
             gather=self.group.gather if self.group is not None else None,
             notify=self.notify,
         )  # fmt: skip
+
+    def _validated(
+        self, images: ValidationImages, truth: GroundTruth, found: Predictions, result: CocoScore
+    ) -> None:
+        images.validated(truth, found, result)
+        answers = validation_answers.validation_answers(truth, found, step=self._heartbeat.step)
+        if answers is not None:
+            self.notify(answers)
 
     def _newest_after_flush(self, writer: CheckpointWriter) -> Snapshot | None:
         """To roll back to."""

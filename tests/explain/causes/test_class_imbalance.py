@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
+from tests.explain import recipe_runs
 from tests.explain.learning_runs import IDS, dense, trained, values
 from tests.explain.made import Run, code_of, facts, remedies, title_of
 
@@ -56,3 +58,15 @@ def test_what_is_said(tmp_path: Path) -> None:
     assert facts(run.first())["training.accuracy-against-majority"] == {"accuracy": 0.95, "majority": 0.95}
     assert remedies(run.first()) == ["classes.weight", "metric.of-rare-class"]
     assert code_of(run.first().remedies[0]) == "model.fit(x, y, class_weight={0: 1.0, 1: 19})"
+
+
+@pytest.mark.parametrize(("of", "strength"), [(100, Strength.SUPPORTED), (1000, Strength.POSSIBLE)])
+def test_a_class_that_is_only_validated(of: int, strength: Strength, tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    recipe_runs.trained(run, ev.ClassesUnlearned(boxes={"nut": 18}, of=of), precision=0.4)
+    first = run.first()
+    assert (first.cause, first.strength) == ("class-imbalance", strength)
+    assert (
+        title_of(first)
+        == "the training data has no box of nut, and the validation data has 18: they are never found"
+    )

@@ -69,8 +69,7 @@ def run(args: argparse.Namespace) -> int:
     ):
         report, census = check(parts, classes=classes, use_cache=not args.no_cache)
     if recipe is not None:
-        with notice_if_slow("measuring which boxes the anchors cover"):
-            report = _with_anchors(report, census, recipe)
+        report = _with_settings(report, census, Path(args.path), recipe)
         report = _with_rate(report, Path(args.path), recipe, now=args.lr)
         if not args.no_speed and not report.spoiled:  # unreadable data cannot be timed
             with notice_if_slow("measuring the data loading speed"):
@@ -91,18 +90,16 @@ def _recipe(path: str) -> Recipe | None:
     return with_found_paths(settings.read(path), Path(path).parent) if path.endswith(".toml") else None
 
 
-def _with_anchors(report: Report, census: DatasetStatistics, recipe: Recipe) -> Report:
-    """The report, with the boxes that no anchor of the recipe's detector covers."""
-    from holdfast.data.checking.dataset_check import with_uncovered_boxes
-    from holdfast.detectors.anchors.anchor_defaults import anchors_of
-    from holdfast.detectors.spec import BACKBONES, resizing_of
+def _with_settings(report: Report, census: DatasetStatistics, path: Path, recipe: Recipe) -> Report:
+    """The report, with settings that keep this recipe from learning this data."""
+    from holdfast.cli import recipe_findings
+    from holdfast.data.checking.dataset_check import with_findings
 
-    model = recipe.model
-    if not census.sample or model.backbone not in BACKBONES[model.detector]:
-        return report
-    anchors = anchors_of(model.detector, model.backbone, model.input)
-    resizing = resizing_of(model.detector, model.weights)
-    return with_uncovered_boxes(report, census, anchors, model.input, resizing=resizing)
+    written = recipe_findings.WrittenRecipe.of(path, recipe)
+    findings = recipe_findings.of_settings(written, census.training_images)
+    with notice_if_slow("measuring which boxes the anchors cover"):
+        findings += recipe_findings.of_anchors(written, census)
+    return with_findings(report, findings)
 
 
 def _with_cloud(report: Report, recipe: Recipe) -> Report:

@@ -1,8 +1,10 @@
-"""Which boxes no anchor of a detector comes near: they are never learned, and nothing says so."""
+"""Which boxes no anchor of a detector comes near: they are hardly learned, and nothing says so."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,54 @@ from holdfast.data.records import Box
 COVERED_IOU = 0.5  # what SSD and RetinaNet call a match
 WORTH_SAYING = 0.02  # of all boxes; the best anchor is forced on a box anyway
 _CHUNK_PAIRS = 4_000_000  # pairs of box and anchor at a time: about 200 MB of temporaries
+_SHOWN = 5
+
+SizedBoxes = Sequence[tuple[tuple[int, int], Box]]
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorCoverage:
+    """How much its best anchor overlaps each box. `names` are the classes; `corners` are in pixels of the input."""
+
+    names: tuple[str, ...]
+    corners: NDArray[np.float64]
+    best: NDArray[np.float64]
+
+    @property
+    def boxes(self) -> int:
+        return len(self.best)
+
+    @property
+    def uncovered(self) -> int:
+        return int((self.best < COVERED_IOU).sum())
+
+    @property
+    def share(self) -> float:
+        return self.uncovered / self.boxes if self.boxes else 0.0
+
+    @property
+    def by_class(self) -> dict[str, float]:
+        """The share of each class that is not covered, the largest first."""
+        every = Counter(self.names)
+        missed = Counter(name for name, best in zip(self.names, self.best, strict=True) if best < COVERED_IOU)
+        shares = {name: missed[name] / count for name, count in every.items()}
+        return dict(sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    @property
+    def median_side(self) -> float:
+        """Of the boxes that are not covered: the square root of their area."""
+        sides = self.corners[self.best < COVERED_IOU, 2:] - self.corners[self.best < COVERED_IOU, :2]
+        return float(np.median(np.sqrt(sides.prod(axis=1)))) if len(sides) else 0.0
+
+    def worst(self, input_px: int) -> list[str]:
+        """A few of them, in words."""
+        bad = np.flatnonzero(self.best < COVERED_IOU)
+        sides = self.corners[:, 2:] - self.corners[:, :2]
+        return [
+            f"{self.names[at]!r} {sides[at, 0]:.0f}x{sides[at, 1]:.0f} px "
+            f"at {input_px} px input: best overlap {self.best[at]:.2f}"
+            for at in bad[np.argsort(self.best[bad], kind="stable")][:_SHOWN]
+        ]
 
 
 def best_overlaps(
@@ -35,39 +85,35 @@ def best_overlaps(
     return best
 
 
-def uncovered_boxes(
-    sample: Sequence[tuple[tuple[int, int], Box]],
-    anchors_a4: NDArray[np.float32],
-    input_px: int,
-    *,
-    resizing: str = "stretch",
-) -> tuple[int, list[str]]:
-    """How many boxes of a sample of (image size, box) no anchor overlaps by half, and the worst few.
+def coverage_of(
+    names: Sequence[str], corners_n4: NDArray[np.float64], anchors_a4: NDArray[np.floating[Any]]
+) -> AnchorCoverage:
+    """Of boxes in pixels of the input."""
+    return AnchorCoverage(tuple(names), corners_n4, best_overlaps(corners_n4, anchors_a4))
+
+
+def boxes_in_input(
+    sample: SizedBoxes, input_px: int, *, resizing: str = "stretch"
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Class and corners in the input of the usable boxes of a sample of (image size, box).
 
     Images are brought to a square of `input_px` by stretching, or by "letterbox", which keeps their shape.
     """
     usable = [
         (size, box)
         for size, box in sample
-        if box.width > 0 and box.height > 0 and all(np.isfinite(box.corners))
+        if box.width > 0 and box.height > 0 and not box.crowd and all(np.isfinite(box.corners))
     ]
-    if not usable:
-        return 0, []
-    scaled = np.array([_scaled(size, box, input_px, resizing) for size, box in usable])
-    best = best_overlaps(scaled, anchors_a4)
-    bad = np.flatnonzero(best < COVERED_IOU)
-    shown = [
-        f"{usable[at][1].name!r} {scaled[at, 2] - scaled[at, 0]:.0f}x{scaled[at, 3] - scaled[at, 1]:.0f} px "
-        f"at {input_px} px input: best overlap {best[at]:.2f}"
-        for at in bad[np.argsort(best[bad])][:5]
-    ]
-    return len(bad), shown
+    scaled = [_scaled(size, box, input_px, resizing) for size, box in usable]
+    return [box.name for _, box in usable], np.array(scaled, float).reshape(-1, 4)
 
 
 def _scaled(
     size: tuple[int, int], box: Box, input_px: int, resizing: str
 ) -> tuple[float, float, float, float]:
     wide, high = input_px / size[0], input_px / size[1]
+    left = top = 0.0
     if resizing == "letterbox":
         wide = high = min(wide, high)
-    return box.x1 * wide, box.y1 * high, box.x2 * wide, box.y2 * high
+        left, top = (input_px - size[0] * wide) / 2, (input_px - size[1] * high) / 2
+    return box.x1 * wide + left, box.y1 * high + top, box.x2 * wide + left, box.y2 * high + top

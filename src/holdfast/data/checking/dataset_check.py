@@ -377,31 +377,13 @@ def _off_by_one(source: Source, strange: Collection[int], tally: Tally, census: 
         tally.add(Problem("class-id-off-by-one", source.path, said))
 
 
-def with_uncovered_boxes(
-    report: Report, census: DatasetStatistics, anchors: Any, input_px: int, *, resizing: str = "stretch"
-) -> Report:
-    """The report with boxes that no anchor comes near, estimated from a sample of bounded size."""
-    from holdfast.data.checking.anchor_coverage import WORTH_SAYING, uncovered_boxes
-
-    count, shown = uncovered_boxes(census.sample, anchors, input_px, resizing=resizing)
-    if not census.sample or count < WORTH_SAYING * len(census.sample):
-        return report
-    tally = Tally()
-    total = round(count * census.boxes / len(census.sample))
-    for position, detail in enumerate(shown):
-        tally.add(
-            Problem("uncovered-boxes", report.path, detail, total - len(shown) + 1 if position == 0 else 1)
-        )
-    return _merged(report, tally)
-
-
 def with_problem(report: Report, problem: Problem) -> Report:
     """The report with one thing more that was found, of the recipe rather than of the data."""
     tally = Tally()
     tally.add(problem)
-    return _merged(report, tally)
+    return with_findings(report, tally.findings())
 
 
-def _merged(report: Report, tally: Tally) -> Report:
-    merged = sorted((*report.findings, *tally.findings()), key=lambda finding: RANK[finding.severity])
+def with_findings(report: Report, findings: Iterable[DataFinding]) -> Report:
+    merged = sorted((*report.findings, *findings), key=lambda finding: RANK[finding.severity])
     return replace(report, findings=tuple(merged))

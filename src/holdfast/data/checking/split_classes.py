@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from holdfast.data.dataset_reader import Problem
-from holdfast.data.files.splits import training_splits
+from holdfast.data.files.splits import training_splits, validation_splits
 from holdfast.data.records import Record
 
 FEWEST_IMAGES = 10  # of training with boxes, and with the class that is absent elsewhere
@@ -44,19 +44,17 @@ class SplitClasses:
             return
         trained = sum((self._with[split] for split in training), Counter[str]())
         count = sum(self._images[split] for split in training)
+        judged = validation_splits(self._images)  # of classes that are only there `unlearned-class` speaks
         for split in others:
             yield from self._compared(split, trained, count, " and ".join(sorted(training)), path)
+            if split not in judged:
+                yield from self._unseen(split, trained, count, " and ".join(sorted(training)), path)
 
     def _compared(
         self, split: str, trained: Counter[str], count: int, training: str, path: str
     ) -> Iterator[Problem]:
         here, images = self._with[split], self._images[split]
         absent = _absent(trained, here, count, images)
-        unseen = [
-            name
-            for name, seen in here.items()
-            if not trained[name] and seen >= FEWEST_UNSEEN and (1 - seen / images) ** count <= CHANCE
-        ]
         mostly = [
             name
             for name, seen in here.items()
@@ -65,13 +63,23 @@ class SplitClasses:
         if absent:
             said = f"no box in {split}, and boxes in images of {training}: {_named(absent, trained)}"
             yield Problem("class-not-in-split", path, said, len(absent))
-        if unseen:
-            said = f"no box in {training}, and boxes in images of {split}: {_named(unseen, here)}"
-            yield Problem("class-not-in-split", path, said, len(unseen))
         for name in mostly:
             said = f"{name!r} is in {here[name]} of {images} images of {split}, "
             said += f"and in {trained[name]} of {count} of {training}"
             yield Problem("class-not-in-split", path, said)
+
+    def _unseen(
+        self, split: str, trained: Counter[str], count: int, training: str, path: str
+    ) -> Iterator[Problem]:
+        here, images = self._with[split], self._images[split]
+        unseen = [
+            name
+            for name, seen in here.items()
+            if not trained[name] and seen >= FEWEST_UNSEEN and (1 - seen / images) ** count <= CHANCE
+        ]
+        if unseen:
+            said = f"no box in {training}, and boxes in images of {split}: {_named(unseen, here)}"
+            yield Problem("class-not-in-split", path, said, len(unseen))
 
 
 def _absent(trained: Counter[str], here: Counter[str], count: int, images: int) -> list[str]:

@@ -12,13 +12,22 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from holdfast.data.checking import file_order, image_groups, image_series, look_alikes, name_series
+from holdfast.data.checking import (
+    blank_images,
+    file_order,
+    image_groups,
+    image_series,
+    look_alikes,
+    name_series,
+)
 from holdfast.data.checking.box_habits import BoxHabits
 from holdfast.data.checking.class_names import misspelled, name_problems
 from holdfast.data.checking.class_pairs import ClassPairs
 from holdfast.data.checking.look_alike_letters import strange_letters, without_strange_letters
 from holdfast.data.checking.split_classes import SplitClasses
+from holdfast.data.checking.unlearned_classes import unlearned_classes
 from holdfast.data.dataset_reader import Problem
+from holdfast.data.files import splits
 from holdfast.data.files.packed_list import ByteStore, PackedList, PackedWriter
 from holdfast.data.images.image_file import ImageFacts
 from holdfast.data.records import Box, Record
@@ -51,6 +60,8 @@ class DatasetStatistics:
         self.largest: list[tuple[int, str, str]] = []
         self.fullest: list[tuple[int, str]] = []
         self.sample: list[tuple[tuple[int, int], Box]] = []
+        self._images_of: Counter[str | None] = Counter()  # by split
+        self._classes_of: dict[str | None, Counter[str]] = {}
         self._splits: dict[str | None, int] = {}
         self._marks: dict[str, int] = {}  # a bit for each of the first classes
         self._names = PackedWriter[str]()
@@ -64,7 +75,10 @@ class DatasetStatistics:
         """`unannotated`: it has no annotation file, and is taken for an image with nothing in it."""
         self.images += 1
         self.boxes += len(record.boxes)
-        self.classes.update(box.name for box in record.boxes)
+        names = [box.name for box in record.boxes]
+        self.classes.update(names)
+        self._images_of[record.split] += 1
+        self._classes_of.setdefault(record.split, Counter()).update(names)
         self.boxes_per_image[len(record.boxes)] += 1
         file = file_of_record(record)
         _keep(self.fullest, (len(record.boxes), file))
@@ -86,6 +100,12 @@ class DatasetStatistics:
             declared = record.image.declared_size or (0, 0)
             real = facts.size if declared == facts.size else facts.upright_size
             self._repeatable.add(_REPEATABLE.pack(*row, *more, *real, *declared, unannotated))
+
+    @property
+    def training_images(self) -> int:
+        """Those of the training splits; a fraction that a recipe holds out for validation is among them."""
+        wanted = splits.training_splits(self._images_of)
+        return sum(count for split, count in self._images_of.items() if split in wanted)
 
     def _marked(self, record: Record) -> int:
         found = 0
@@ -117,13 +137,16 @@ class DatasetStatistics:
         import numpy as np
 
         table = np.frombuffer(self._repeatable.view(), _COLUMNS)
-        names, splits = self._names.finished(), list(self._splits)
+        names, named_splits = self._names.finished(), list(self._splits)
         if len(names) <= MOST_ORDERED:
             series = PackedList(name_series.series_of(names))
-            yield from file_order.problems(names, table, splits, series, path)
+            yield from blank_images.problems(names, table, path)
+            yield from file_order.problems(names, table, named_splits, series, path)
             yield from image_series.problems(names, table, list(self._marks), series, path)
-            yield from look_alikes.problems(names, table, splits)
-            yield from image_groups.problems(names, table["unannotated"], table["split"].tolist(), splits)
+            yield from look_alikes.problems(names, table, named_splits)
+            yield from image_groups.problems(
+                names, table["unannotated"], table["split"].tolist(), named_splits
+            )
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
@@ -133,7 +156,7 @@ class DatasetStatistics:
             if first < 0 or ordered[first] != ordered[place]:
                 first = int(place) - 1
             at, other = int(order[first]), int(order[place])
-            problem = _repeat(table[at], table[other], names[at], names[other], splits)
+            problem = _repeat(table[at], table[other], names[at], names[other], named_splits)
             if not copied.takes(problem, names[at], names[other]):
                 yield problem
         yield from copied.problems(names)
@@ -154,6 +177,12 @@ class DatasetStatistics:
         for name, count in sorted(self.classes.items()):
             if count < RARE_BOXES and name not in other_spellings:
                 yield Problem("rare-class", path, f"{name!r} has {count} box{'es' if count > 1 else ''}")
+        for name, boxes in unlearned_classes(self._classes_of).items():
+            yield Problem(
+                "unlearned-class",
+                path,
+                f"{name!r} has {boxes} box{'es' if boxes > 1 else ''} for validation and none for training",
+            )
         for name in sorted(set(declared) - set(self.classes)):
             yield Problem("unused-class", path, f"{name!r} has no box")
         meant = [count for name, count in self.classes.items() if name not in other_spellings]

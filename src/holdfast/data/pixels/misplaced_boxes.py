@@ -153,7 +153,7 @@ class _Supports:
         import numpy as np
 
         at = np.array(members)
-        if len(members) < FEWEST_IMAGES or not _differ([self.looks[place] for place in members]):
+        if len(members) < FEWEST_IMAGES or not at_many_places([self.looks[place] for place in members]):
             return None
         # Boxes that leave their image as they are read lie on nothing there.
         read = np.nan_to_num(self._rows[at, 0] - self._row_chances[at, 0], nan=0.0)
@@ -207,7 +207,7 @@ class _Supports:
         return "about " + " and ".join(ways)
 
 
-def _differ(looks: Sequence[CloseLook]) -> bool:
+def at_many_places(looks: Sequence[CloseLook]) -> bool:
     """Enough boxes, at enough places: a thing that is always there proves as little as one box."""
     places = [
         (names, *(8 * (box[:2] + box[2:]) / look.sides).astype(int).tolist())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.data.dataset_reader import Problem
 from holdfast.data.findings import Tally
-from holdfast.data.pixels import copied_views, drawn_frames, unannotated_class
+from holdfast.data.pixels import copied_views, drawn_frames, unannotated_class, unrelated_boxes
 from holdfast.data.pixels.learned_objects import LearnedObjects
 from holdfast.data.pixels.look_sample import CloseLook, LookSample, looks_at
 from holdfast.data.pixels.misplaced_boxes import misplacements
@@ -18,6 +18,9 @@ CONSEQUENCES = frozenset(
     ("outside-box", "edge-rounding", "boxes-of-another-size", "corners-as-size", "tiny-box")
 )
 
+#: What says where the boxes should be.
+BOXES_ELSEWHERE = ("misplaced-boxes", "shifted-annotations", "image-id-off-by-one", "mirrored-boxes")
+
 
 def add_findings(sample: LookSample, tally: Tally, path: str, processes: int | None = None) -> None:
     """Look at the sample, and add what it shows to the other findings."""
@@ -27,6 +30,9 @@ def add_findings(sample: LookSample, tally: Tally, path: str, processes: int | N
     looks = list(looks_at(chosen, processes))
     for problem in _misplaced(looks, tally):
         tally.add(problem)
+    if not any(tally.has(slug) for slug in BOXES_ELSEWHERE):
+        for problem in unrelated_boxes.problems(looks, path):
+            tally.add(problem)
     for problem in (*drawn_frames.problems(looks, path), *ObjectLooks(looks).problems(path)):
         tally.add(problem)
     if not tally.has("class-stops"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.explain.readings.course import Course, course
 from holdfast.explain.readings.numbers import median, number_of
 from holdfast.explain.readings.recorded import Recorded
+from holdfast.explain.validations import finds_objects
 from holdfast.journal import events as ev
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ def looked_at(evidence: Evidence) -> Recorded[ev.LayersMeasured] | None:
 
 
 def not_learned(evidence: Evidence) -> Course | None:
-    """The course of a training that has learned nothing, or of which that is open."""
+    """The course of a training that has learned nothing, or of which that is open. What finds objects has learned, if
+    only before this run: fine-tuning at a tiny rate hardly moves weights."""
+    if finds_objects(evidence):
+        return None
     found = course(evidence)
     return found if found is not None and found.learned is not True else None
 

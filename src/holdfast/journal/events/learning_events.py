@@ -158,6 +158,54 @@ class DetectionAnswersSeen(Event):
     found_by_id: dict[str, float] = field(default_factory=dict)
 
 
+class SettingDoubted(Event):
+    """A setting of a recipe with which no detector learns, whatever the data: known before the first step."""
+
+    rule: str = (
+        ""  # random-backbone-frozen, too-few-updates, weights-cannot-move, …: the finding of `holdfast check`
+    )
+    setting: str = ""  # train.learning_rate
+    value: Any = None
+    text: str = ""  # what follows from it
+    change: str = ""
+
+
+class AnchorsCompared(Event):
+    """How many boxes of the training data the best anchor overlaps by less than half, in the input; of a sample."""
+
+    boxes: int = 0
+    uncovered: int = 0
+    by_class: dict[str, float] = field(default_factory=dict)  # shares, the largest first, at most 20
+    median_side: float = 0.0  # in pixels, of those that are not covered
+    input: int = 0
+    fitted: bool = False  # to this data
+
+
+class ClassesUnlearned(Event):
+    """Classes with boxes in the validation data and none in the training data."""
+
+    boxes: dict[str, int] = field(default_factory=dict)  # for validation, of each
+    of: int = 0  # boxes for validation, of all classes
+
+
+class ValidationAnswersSeen(Event):
+    """What a detector answers for some of its validation images: its best detections, as many as there are objects."""
+
+    step: int = 0
+    images: int = 0
+    objects: int = 0
+    located: float = (
+        0.0  # share of the objects that one of these detections overlaps by half, of whatever class
+    )
+    right: float | None = None  # of those, the share whose detection has the right class
+    by_chance: float = 0.0  # share of the most frequent class
+    classes: int = 0  # of the objects
+    alike: float | None = (
+        None  # share of an image's best answers that the next image has too, at the same place
+    )
+    highest: float = 0.0  # score of all detections
+
+
 class WeightsMoved(Event):
     """How far the trainable variables have moved, measured on a sample of the values of each."""
 

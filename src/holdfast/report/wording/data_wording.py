@@ -186,6 +186,8 @@ TITLES: dict[str, Text] = {
     "class-id-out-of-range.binary-loss": _binary_targets,
     "no-positive-anchors": "{zero:list} is exactly 0.0 at every step: no anchor matches an object, so it is never "
     "trained",
+    "no-positive-anchors.uncovered": "it found next to nothing, and {share:percent} of the boxes overlap no anchor by "
+    "half at {input} px",
     "input-not-finite": "the data has NaN or infinity",
     "input-not-finite.made": "a function of the input makes NaN or infinity of numbers that are finite",
     "input-scale-mismatch": "inputs go up to {high:number}, and no layer of the model scales them",
@@ -252,6 +254,8 @@ FACTS: dict[str, Text] = {
     "too high",
     "loss.negative": "the loss is {loss:number} at step {step:count}; with targets between 0 and 1 it cannot be "
     "negative",
+    "anchors.compared": "{share:percent} of {boxes:count box/boxes} overlap no [{fitted:if}fitted ]anchor by half "
+    "at {input} px; half of these are smaller than {side:number} px there; most of all {classes:list 4}",
     "loss.part-zero": "{zero:list} is exactly 0.0 in all {records:count} records, over {steps:count step}"
     "[; {other:list} is not]",
     "loss.course": "the loss went from {first:number} to {last:number}",
@@ -374,6 +378,13 @@ REMEDIES: dict[str, Advice] = {
     ),
     "boxes.check-scale": Advice(
         "check that boxes are scaled with the image, and in the coordinates that the matcher expects"
+    ),
+    "anchors.larger-input": Advice(
+        "train at a larger input, or on parts of the images; `holdfast check RECIPE` says what helps",
+        "holdfast train RECIPE --set model.input={input}",
+    ),
+    "anchors.fit-to-data": Advice(
+        "use anchors fitted to the boxes", "holdfast train RECIPE --set model.anchors=fitted"
     ),
     "anchors.fit": Advice(
         "use anchors of the sizes that objects have in the resized image; `holdfast check` lists boxes that no anchor "

@@ -213,11 +213,19 @@ TITLES: dict[str, Text] = {
     "labels-unrelated.pairs": "the pairs do not belong together: two loaders are drawn from in turn, and each "
     "shuffles for "
     "itself",
+    "labels-unrelated.classes-of-boxes": "it locates objects and names {right:percent} of them right, as chance would: "
+    "the classes of the boxes may be mixed up",
+    "labels-unrelated.by-heart": "the loss fell by {fell:percent} in {passes:number} passes, and the validation finds "
+    "nothing: boxes may belong to other images, or the validation data is of another kind",
+    "class-imbalance.never-trained": "the training data has no box of {classes:list 4}, and the validation data has "
+    "{boxes:count}: they are never found",
     "class-imbalance": "{share:percent} of the labels are class {class_id}, and the network answers nothing else",
     "framework-warning": "the framework warned: {text:clip 110}" + _AT,
 }
 
 FACTS: dict[str, Text] = {
+    "classes.only-validated": "{share:percent} of the boxes for validation are of classes that have none for training: "
+    "{classes:list 8}",
     "loaders.orders-apart": "two loaders of {rows:count row} each are drawn from in turn[ ({where})], each in a random "
     "order of its own[: one generator makes both, one after the other{shared_generator:if}]",
     "loss.by-chance": "the loss is {last:number} after {steps:count step}; by chance it is {chance:number}",
@@ -268,6 +276,9 @@ FACTS: dict[str, Text] = {
 }
 
 REMEDIES: dict[str, Advice] = {
+    "classes.train-on-them": Advice(
+        "move some of these images to the training data, or leave the classes out of both"
+    ),
     "boxes.divide": Advice("give the boxes as parts of the image", _divide),
     "boxes.one-scale": Advice(
         "bring all boxes to one scale where they are read",
@@ -380,6 +391,10 @@ REMEDIES: dict[str, Advice] = {
     "inputs.look-at-them": Advice("look at what the loader returns", "print(x[:3], x.std(axis=0))"),
     "labels.look-at-them": Advice(
         "count the labels where they are read", "print(np.unique(y, return_counts=True))"
+    ),
+    "labels.check-recipe": Advice(
+        "check that boxes and classes belong to their images, and look at some",
+        "holdfast check RECIPE\nholdfast data inspect DATA",
     ),
     "labels.check-files": Advice(
         "check that images and labels are in the same order: sorted names put 10 before 2",

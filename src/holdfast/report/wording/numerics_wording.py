@@ -60,6 +60,8 @@ TITLES: dict[str, Text] = {
     "loss-singular": "the loss has no finite gradient at some value: the weights broke before the loss did",
     "loss-not-falling": "the loss does not fall: {first:number} to {last:number} in {epochs} epochs",
     "loss-not-falling.at-constant": "the loss stays at {last:number}, that of an answer that ignores the inputs",
+    "loss-not-falling.same-answers": "after {steps:count step} it gives the same answers for every image, and finds "
+    "nothing",
     "loss-not-falling.never-applied": "the gradients taken at {where} are never applied: no weight changed",
     "loss-not-falling.returned-as-given": "the step at {where} returns its weights as they were: nothing is learned",
     "loss-not-falling.without-gradient": "the optimizer at {where} has no gradient to apply: no weight changes",

@@ -142,6 +142,7 @@ _RECIPE: Mapping[str, Text] = {
     "gradients.clip": "holdfast train RECIPE --set train.clip_norm=10",
     "learning-rate.lower": "holdfast train RECIPE --set train.learning_rate=1e-4",
     "learning-rate.raise": "holdfast train RECIPE --set train.learning_rate={learning_rate}",
+    "model.overfit-one-batch": "holdfast lr-find RECIPE   # does the loss fall at any learning rate?",
     "model.unfreeze": "holdfast train RECIPE --set train.freeze_steps=0 --set train.frozen_stages=0",
     "precision.half": "holdfast train RECIPE --set train.precision=bfloat16",
     "precision.use-bfloat16": "holdfast train RECIPE --set train.precision=bfloat16",

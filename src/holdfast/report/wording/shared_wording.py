@@ -91,7 +91,16 @@ def _resume(values: Mapping[str, Any]) -> str:
     return before + filled("resume from step {saved_step:count}, which is saved", values)
 
 
+#: Of a setting that keeps a detector from learning; its text is that of `holdfast check`.
+DOUBTED: Text = "it found next to nothing, and {setting} is {value}: {text}"
+
 FACTS: dict[str, Text] = {
+    "setting.doubted": "{setting} = {value} in the recipe: {text}",
+    "answers.alike": "{alike:percent} of its best answers for one validation image are those for the next one too, of "
+    "{images:count image}: it hardly looks at the images",
+    "answers.classes-by-chance": "it locates {located:percent} of the objects for validation, and gives "
+    "{right:percent} of these the right class; always naming the most frequent one is right for {by_chance:percent}",
+    "validation.best": "the best of {validations:count validation} had an AP50 of {precision:number}",
     "error.quoted": "{text}",
     "error.raised": "{type}[: {message:clip 300}]",
     "error.user-line": "the last line of your own code is {line}[: {code:code}]",
@@ -115,5 +124,6 @@ FACTS: dict[str, Text] = {
 
 REMEDIES = {
     "line.fix": Advice(lambda values: f"fix {values['where']}" if values["where"] else "fix the error"),
+    "setting.change": Advice("{change}"),
     "run.resume": Advice(_resume, "holdfast train --resume --run-dir RUN"),
 }

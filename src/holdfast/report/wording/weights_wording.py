@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.report.wording import shared_wording
 from holdfast.report.wording.advice import Advice
 from holdfast.report.wording.template import Text, filled
 
@@ -58,6 +59,11 @@ TITLES: dict[str, Text] = {
     "learning-rate-too-low": "the learning rate of {learning_rate:number} is too low: {steps:count step} "
     "moved the weights "
     "by {moved:number} of their size",
+    "learning-rate-too-low.setting": shared_wording.DOUBTED,
+    "too-few-updates.setting": shared_wording.DOUBTED,
+    "regularisation-too-strong.setting": shared_wording.DOUBTED,
+    "learning-rate-too-high.setting": shared_wording.DOUBTED,
+    "nothing-trainable.setting": shared_wording.DOUBTED,
     "learning-rate-too-low.by-steps": "the learning rate is too low: {steps:count step} moved the weights "
     "by {moved:number} of their size, a step by {step:number}",
     "learning-rate-too-low.clipped-while-scaled": "gradients are clipped to a norm of {norm:number} while GradScaler "

@@ -3,6 +3,7 @@
 import re
 
 from holdfast.explain.causes.control.thresholds import FEWEST_STEPS, FEWEST_STEPS_OF_A_FIT, LITTLE_TRAINABLE
+from holdfast.explain.doubted_setting import by_setting
 from holdfast.explain.readings.course import course
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.warnings_seen import FrameworkWarning, warned_of
@@ -26,7 +27,8 @@ def nothing_trainable(evidence: Evidence) -> Finding | None:
     frozen, warned, refused = _frozen(evidence, by_batch), _warned(evidence), _refused(evidence)
     trained = evidence.fit is not None or refused is not None or (frozen is not None and by_batch)
     if not trained or (frozen is None and warned is None and refused is None):
-        return _little(evidence)
+        by_recipe = by_setting(evidence, "nothing-trainable.setting", "random-backbone-frozen")
+        return by_recipe or _little(evidence)
     unchanged, models = _unchanged(evidence), evidence.all(ev.ModelSeen)
     learnable = not models or any(model.event.trainable_parameters > 0 for model in models)
     none_reached = refused is not None and frozen is None and learnable and warned is None

@@ -5,15 +5,45 @@ import re
 from holdfast.explain.causes.learning import detector_course as detection
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.validations import learned_nothing
 
 _OF_BOXES = ("box", "regress", "reg_", "_reg", "locali", "loc_", "_loc", "iou", "offset")
 _MEASURES = re.compile(r"acc|recall|precision|auc|iou|f1|map|score|learning_rate|lr")
 _LOGS_NEEDED, _STEPS_NEEDED = 3, 5  # a part of a loss may be 0.0 once or twice by chance
 _LOGS_TO_BLAME = 5  # and is not, at as many records
+#: Share of the boxes that no anchor overlaps by half: above the first it is said, above the second it is blamed.
+_MANY_UNCOVERED, _MOST_UNCOVERED = 0.6, 0.8
 
 
 @cause("no-positive-anchors", specialises=("loss-not-falling",))
 def no_positive_anchors(evidence: Evidence) -> Finding | None:
+    return _by_loss(evidence) or _by_overlaps(evidence)
+
+
+def _by_overlaps(evidence: Evidence) -> Finding | None:
+    """A run of our own trainer, which compares the anchors with the boxes before the first step."""
+    compared, nothing = evidence.last(ev.AnchorsCompared), learned_nothing(evidence)
+    if compared is None or nothing is None or not compared.event.boxes:
+        return None
+    event, share = compared.event, compared.event.uncovered / compared.event.boxes
+    if share < _MANY_UNCOVERED:
+        return None
+    classes = [name for name, part in event.by_class.items() if part >= share]
+    values = {"share": share, "input": event.input, "side": event.median_side, "classes": classes}
+    return Finding(
+        Strength.supported_if(share >= _MOST_UNCOVERED),
+        Title("no-positive-anchors.uncovered", values),
+        facts(compared.fact("anchors.compared", **values, boxes=event.boxes, fitted=event.fitted), nothing),
+        [
+            Remedy("anchors.larger-input", {"input": 2 * event.input}),
+            *([] if event.fitted else [Remedy("anchors.fit-to-data")]),
+        ],
+        led_to="loss-not-falling",
+        ends=False,
+    )
+
+
+def _by_loss(evidence: Evidence) -> Finding | None:
     points, epochs = evidence.all(ev.LossSeen), evidence.all(ev.EpochDone)
     logs = [one.event.logs for one in points] + [one.event.logs for one in epochs]
     steps = evidence.step or 0

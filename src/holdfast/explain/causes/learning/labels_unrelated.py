@@ -14,6 +14,7 @@ from holdfast.explain.readings.compared import (
 from holdfast.explain.readings.course import Course, course, within_batch
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.rule import Evidence, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.validations import classes_by_chance, found_nothing
 
 #: Rows, and most columns, for which the nearest row says something: in many columns every row is far from every other,
 #: unless they come from somewhere. Among few columns a label that depends on any of them shows.
@@ -40,13 +41,16 @@ _MANY_STEPS, _ROWS_OF_IMAGES, _ABOVE_IMAGES = 100, 500, 3.0
 #: Share by which the loss of a validation falls after its first epoch, or that of training from its middle to its end,
 #: where something is learned. Chosen: that of answers which are the mean stays where it is, up to noise.
 _STAYS = 0.1
+#: Share by which the loss of a detector falls that learns its images by heart, after so many passes and steps, and AP50
+#: of one that finds nothing else. On the test data 0.96 after 35 passes, with 0.01; 0.63 after 10 of one that learns.
+_BY_HEART, _PASSES_BY_HEART, _STEPS_BY_HEART, _FOUND_BY_HEART = 0.8, 20, 500, 0.02
 #: Correlation of neighbouring pixels: images of noise are a demonstration as often as a fault.
 _SMOOTH = 0.2
 
 
 @cause("labels-unrelated", specialises=("loss-not-falling", "too-few-updates"))
 def labels_unrelated(evidence: Evidence) -> Finding | None:
-    by_pairs = _of_pairs(evidence)
+    by_pairs = _of_pairs(evidence) or _of_boxes(evidence)
     if by_pairs is not None:
         return by_pairs
     measured, seen = evidence.last(ev.DependenceSeen), compared(evidence)
@@ -97,6 +101,35 @@ def _of_pairs(evidence: Evidence) -> Finding | None:
         Title("labels-unrelated.pairs", values),
         [seen.fact("loaders.orders-apart", **values), seen.fact("loss.by-chance", **values)],
         [Remedy("labels.one-dataset")],
+        ends=False,
+    )
+
+
+def _of_boxes(evidence: Evidence) -> Finding | None:
+    """A run of our own trainer: it locates objects and names them by chance, or learns its images by heart."""
+    named, training = classes_by_chance(evidence), course(evidence)
+    if named is not None:
+        remedies = [Remedy("labels.check-recipe")]
+        title = Title("labels-unrelated.classes-of-boxes", named.values)
+        return Finding(Strength.POSSIBLE, title, [named], remedies, ends=False)
+    start, nothing = evidence.seen(ev.FitStarted), found_nothing(evidence)
+    images = next(
+        (one.event.file_count for one in evidence.all(ev.DatasetSeen) if one.event.role == "train"), None
+    )
+    if training is None or nothing is None or not images or training.fell < _BY_HEART:
+        return None
+    passes = training.steps * (start.batch_size or 0) / images
+    if (
+        passes < _PASSES_BY_HEART
+        or training.steps < _STEPS_BY_HEART
+        or nothing.values["precision"] >= _FOUND_BY_HEART
+    ):
+        return None
+    return Finding(
+        Strength.POSSIBLE,
+        Title("labels-unrelated.by-heart", {"fell": training.fell, "passes": passes}),
+        [training.fact, nothing],
+        [Remedy("labels.check-recipe")],
         ends=False,
     )
 

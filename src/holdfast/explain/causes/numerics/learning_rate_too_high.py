@@ -4,6 +4,7 @@ import math
 
 from holdfast.explain.causes.numerics import thresholds
 from holdfast.explain.causes.numerics.updates_too_large import learning_rate, remedies, updates_too_large
+from holdfast.explain.doubted_setting import by_setting
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.numerics import grew_before, jumped, non_finite, outlier, steps_before
 from holdfast.explain.readings.recorded import Recorded
@@ -16,7 +17,10 @@ def learning_rate_too_high(evidence: Evidence) -> Finding | RuledOut | None:
     if far is not None:
         return RuledOut("learning-rate-too-high.one-batch", far.values, far.source)
     if broken is None:
-        return _still_finite(evidence)
+        found = _still_finite(evidence)
+        if isinstance(found, Finding):
+            return found
+        return by_setting(evidence, "learning-rate-too-high.setting", "steps-too-large") or found
     losses = steps_before(broken) or [loss for _, loss, _ in evidence.losses if math.isfinite(loss)]
     if grew_before(broken) or _grew(losses):
         return _until_it_broke(evidence, broken, losses)

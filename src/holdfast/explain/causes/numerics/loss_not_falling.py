@@ -7,6 +7,7 @@ from holdfast.explain.readings.course import course
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.weights import moved
 from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
+from holdfast.explain.validations import found_nothing, same_answers
 
 _TRY = (Remedy("model.overfit-one-batch", {}, "guess"), Remedy("model.look-for-dead-units", {}, "guess"))
 
@@ -30,7 +31,7 @@ def loss_not_falling(evidence: Evidence) -> Finding | None:
     if with_loss and _beats_a_constant_answer(evidence):
         return None
     flat = _flat(evidence, with_loss) if with_loss else _kept(evidence) or _same_again(evidence)
-    return flat or _at_constant(evidence)
+    return flat or _at_constant(evidence) or _same_answers(evidence)
 
 
 def _beats_a_constant_answer(evidence: Evidence) -> bool:
@@ -89,6 +90,21 @@ def _at_constant(evidence: Evidence) -> Finding | None:
                 **ev.payload(measured.event),
             ),
         ),
+        _TRY,
+        against=[Fact("loss-not-falling.not-found")],
+        ends=False,
+    )
+
+
+def _same_answers(evidence: Evidence) -> Finding | None:
+    """A run of our own trainer, of which the loss says little: it falls by the sizes of the boxes alone."""
+    nothing, same, training = found_nothing(evidence), same_answers(evidence), course(evidence)
+    if nothing is None or same is None or training is None or training.steps < thresholds.FEWEST_STEPS:
+        return None
+    return Finding(
+        Strength.POSSIBLE,
+        Title("loss-not-falling.same-answers", {"steps": training.steps}),
+        [same, nothing, training.fact],
         _TRY,
         against=[Fact("loss-not-falling.not-found")],
         ends=False,

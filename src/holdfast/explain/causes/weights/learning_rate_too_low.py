@@ -1,15 +1,23 @@
 """Each step changes the weights by next to nothing."""
 
 from holdfast.explain.causes.weights import thresholds
+from holdfast.explain.doubted_setting import by_setting
 from holdfast.explain.readings.weights import fresh, highest_rate, moved, not_learned, update_ratio
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev, facts
 
 
 @cause("learning-rate-too-low", specialises=("loss-not-falling",))
 def learning_rate_too_low(evidence: Evidence) -> Finding | None:
-    clipped = _clipped_while_scaled(evidence)
-    if clipped is not None:
-        return clipped
+    rules = ("weights-cannot-move", "warmup-never-ends")
+    return (
+        _clipped_while_scaled(evidence)
+        or by_setting(evidence, "learning-rate-too-low.setting", *rules)
+        or _by_weights(evidence)
+    )
+
+
+def _by_weights(evidence: Evidence) -> Finding | None:
+    """They have hardly moved in the whole training."""
     course, rate = not_learned(evidence), highest_rate(evidence)
     whole, single = moved(evidence, "start"), moved(evidence, "step")
     if course is None or not whole or not fresh(evidence) or course.steps < thresholds.FEWEST_STEPS:

@@ -1,6 +1,7 @@
 """The penalty on the weights outweighs the loss."""
 
 from holdfast.explain.causes.weights.thresholds import PENALTY_SHARE, SHRUNK_TO
+from holdfast.explain.doubted_setting import by_setting
 from holdfast.explain.readings.course import Course
 from holdfast.explain.readings.numbers import median
 from holdfast.explain.readings.weights import (
@@ -17,6 +18,11 @@ from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Tit
 
 @cause("regularisation-too-strong", specialises=("loss-not-falling", "too-few-updates"))
 def regularisation_too_strong(evidence: Evidence) -> Finding | None:
+    by_model = _by_model(evidence)
+    return by_model or by_setting(evidence, "regularisation-too-strong.setting", "decay-too-strong")
+
+
+def _by_model(evidence: Evidence) -> Finding | None:
     look, course = looked_at(evidence), not_learned(evidence)
     if course is None:
         return None

@@ -3,6 +3,7 @@
 import math
 
 from holdfast.explain.causes.weights import thresholds
+from holdfast.explain.doubted_setting import by_setting
 from holdfast.explain.readings.course import Course, course
 from holdfast.explain.readings.numbers import number_of
 from holdfast.explain.readings.weights import fresh
@@ -11,6 +12,10 @@ from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, ca
 
 @cause("too-few-updates", specialises=("loss-not-falling",))
 def too_few_updates(evidence: Evidence) -> Finding | None:
+    return by_setting(evidence, "too-few-updates.setting", "too-few-updates") or _by_course(evidence)
+
+
+def _by_course(evidence: Evidence) -> Finding | None:
     training, fit = course(evidence), evidence.fit
     if training is None or fit is None or fit.done is None or not fit.finished or not fresh(evidence):
         return None
