@@ -71,9 +71,7 @@ def _code(error: BaseException) -> int:
 
 def _is_about_credentials(error: BaseException) -> bool:
     kinds = ("RefreshError", "DefaultCredentialsError", "ReauthFailError", "NonRetryableError")
-    return (
-        type(error).__name__ in kinds or _code(error) == 401 or "invalid credentials" in str(error).lower()
-    )
+    return type(error).__name__ in kinds or _code(error) == 401 or "invalid credentials" in str(error).lower()
 
 
 def _is_forbidden(error: BaseException) -> bool:

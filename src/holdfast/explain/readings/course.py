@@ -28,6 +28,8 @@ _END_SHARE, _MOST_AT_END = 0.2, 50
 _BELOW_CONSTANT, _AT_CONSTANT = 0.85, 0.97
 #: Of the way from the share of the largest class to 1: accuracy above the first has learned, at the second it has not.
 _ACCURATE, _NO_BETTER = 0.2, 0.03
+#: The same for the middle one of the validations of several epochs, each of few rows. Chosen.
+_NO_BETTER_VALIDATED, _EPOCHS_VALIDATED = 0.1, 5
 #: Where no constant answer is known: a loss that fell by the first share has learned, one by less than the second not.
 _FELL, _FLAT = 0.3, 0.02
 #: Steps after which a loss that no longer falls is no slow start. Chosen.
@@ -208,6 +210,27 @@ def _outside(seen: Recorded[ev.ValuesSeen] | None, compared: ev.OutputSeen) -> b
         return True
     most = (compared.units or 2) - 1 if compared.loss.startswith("sparse") else 1
     return seen.event.min < 0 or seen.event.max > most
+
+
+def validated_by_chance(evidence: Evidence) -> Fact | None:
+    """In every one of several epochs a validation no better than the best constant answer: what the training has
+    learned, if anything, it has learned by heart."""
+    epochs, constant, most = _epochs(evidence), constant_loss(evidence), majority(evidence)
+    losses = [number_of(one.event.logs.get("val_loss")) for one in epochs]
+    known = [loss for loss in losses if loss is not None]
+    if len(known) < _EPOCHS_VALIDATED or constant is None or min(known) < _AT_CONSTANT * constant:
+        return None
+    shares = [
+        number_of(value) for one in epochs for name, value in one.event.logs.items() if _validates(name)
+    ]
+    right = median([share for share in shares if share is not None] or [0.0])
+    if most is not None and most < 1 and (right - most) / (1 - most) > _NO_BETTER_VALIDATED:
+        return None
+    return epochs[-1].fact("validation.by-chance", best=min(known), constant=constant, epochs=len(known))
+
+
+def _validates(name: str) -> bool:
+    return name.startswith("val_") and "acc" in name
 
 
 def weighted(evidence: Evidence) -> bool:
