@@ -136,11 +136,11 @@ def course(evidence: Evidence) -> Course | None:
         accuracy=_accuracy(newest.event) if newest is not None and least_accuracy(evidence) is None else None,
         majority=majority(evidence),
         fell_late=_fell_late(losses, steps),
-        passes=_passes(evidence),
+        passes=passes_over_data(evidence),
     )
 
 
-def _passes(evidence: Evidence) -> int:
+def passes_over_data(evidence: Evidence) -> int:
     """Over the data: those that were seen to end, or the rounds of a loop around a loop that came to its end."""
     seen = evidence.last(ev.PassDone)
     planned = evidence.last(ev.LoopPlanned)
@@ -268,10 +268,11 @@ def majority(evidence: Evidence) -> float | None:
     return max(seen.event.classes.values()) / max(1, seen.event.rows)
 
 
-def constant_loss(evidence: Evidence) -> float | None:
-    """Of the best answer that is the same for every input; None for losses of which that is not known."""
+def constant_loss(evidence: Evidence, *, of_part: bool = False) -> float | None:
+    """Of the best answer that is the same for every input; None for losses of which that is not known. `of_part`: also
+    where that loss is but a part, or a multiple, of what is differentiated."""
     seen, compared = targets(evidence), output(evidence)
-    if compared is not None and compared.event.part:
+    if compared is not None and compared.event.part and not of_part:
         return None
     if seen is None or compared is None or compared.event.own_loss or seen.event.shape not in ([], [1]):
         return _of_one_hot(seen, compared)
