@@ -22,6 +22,7 @@ from .loop_data.loss_terms import LossTerms
 from .loop_data.normalisation import Averages
 from .loop_data.step_arguments import StepArguments
 from .loop_data.torch_layers import TorchLayers
+from .loop_data.update_counts import UpdateCounts
 from .loops.custom_loop import CustomLoop
 from .loops.data_end import DataEnd
 from .loops.function_traces import TraceCounter
@@ -68,6 +69,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.step_arguments = StepArguments(context)
     context.eager_operations = EagerOperations(context)
     context.torch_layers = TorchLayers(context)
+    context.update_counts = UpdateCounts(context)
     context.loop_model = LoopModel(context)
     context.averages = Averages(context)
     context.data_end = DataEnd(context)
@@ -178,9 +180,10 @@ def _tensorflow() -> tuple[Hook, ...]:
 
 
 def _jax() -> tuple[Hook, ...]:
+    from .loop_data import update_counts
     from .loops import function_traces, jax_jit
 
-    return (*function_traces.JAX_HOOKS, *jax_jit.JAX_HOOKS)
+    return (*function_traces.JAX_HOOKS, *jax_jit.JAX_HOOKS, *update_counts.JAX_HOOKS)
 
 
 def _torch() -> tuple[Hook, ...]:

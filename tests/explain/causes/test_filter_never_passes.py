@@ -80,3 +80,17 @@ def test_the_counters_of_tf_data(tmp_path: Path, taken: int, passed: int, found:
     if found:
         assert run.first().strength == Strength.ESTABLISHED
         assert facts(run.first())["filter.passed-none"]["elements"] == taken
+
+
+@pytest.mark.parametrize(("phase", "found"), [("validation", True), ("step", False)])
+def test_the_counters_of_a_validation(tmp_path: Path, phase: str, found: bool) -> None:
+    """Those of the data that is drawn from when it stalls."""
+    run = Run(tmp_path / "run")
+    run.fit(data=pipeline({"op": "range"}, cardinality=50))
+    for given in (100, 5100):
+        nodes = [{"name": "FilterDataset", "elements": 3}, {"name": "ForeverRepeat", "elements": given}]
+        run.probe(ev.PipelineSeen(role="validation", nodes=nodes))
+    run.stalled(phase, main_in_fit(), step=50)
+    run.stopped()
+    named = [one.strength for one in run.verdict().findings if one.cause == "filter-never-passes"]
+    assert named == ([Strength.ESTABLISHED] if found else [])

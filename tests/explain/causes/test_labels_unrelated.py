@@ -121,7 +121,8 @@ def test_wide_rows_in_a_loop(
     [
         (0.02, 1000, 0.9, Strength.SUPPORTED),
         (0.24, 1000, 0.9, None),  # which of two shapes lies on the left
-        (0.02, 400, 0.9, Strength.POSSIBLE),
+        (0.02, 400, 0.9, Strength.SUPPORTED),
+        (0.09, 400, 0.9, Strength.POSSIBLE),
         (0.02, 1000, 0.0, Strength.POSSIBLE),  # images of noise
         (0.02, 200, 0.9, None),
     ],
@@ -262,3 +263,70 @@ def test_keypoints_of_other_images(
     run.ended(0)
     found = [one.strength for one in run.verdict().findings if one.cause == "labels-unrelated"]
     assert found == ([strength] if strength is not None else [])
+
+
+def _by_heart(
+    run: Run,
+    validation: list[float],
+    accuracy: list[float],
+    agreement: float = 0.05,
+    files: tuple[str, ...] = (),
+) -> None:
+    """A small network learns 480 images of three shapes by heart."""
+    classes = {"rows": 480, "class_count": 3, "classes": {"0": 160, "1": 160, "2": 160}}
+    target = {**IDS, **classes, "max": 2.0, "distinct": 3}
+    inputs = {"columns": 784, "shape": [28, 28, 1]}
+    output = dense("softmax", 3, "sparse_categorical_crossentropy", prediction_shape=[None, 3])
+    run.probe(values("input", **{**INPUTS, **inputs}), values("target", **target), output)
+    run.fit(
+        epochs=6, data=ev.DatasetSeen(type="tf.data", cardinality=100, files=list(files), where="train.py:20")
+    )
+    for number, loss in enumerate([1.1, 1.08, 1.0, 0.8, 0.5, 0.2]):
+        logs = {"loss": loss, "accuracy": 0.35 + number * 0.1}
+        logs.update(val_loss=validation[number], val_accuracy=accuracy[number])
+        run.probe(ev.EpochDone(fit=1, epoch=number, steps=100, logs=logs, duration_s=10.0))
+    done = {"epochs": 6, "epochs_done": 6, "steps_by_epoch": [100] * 6, "weights_changed": True}
+    seen = ev.DependenceSeen(fit=1, rows=480, agreement=agreement, of="images", structure=0.8)
+    run.probe(ev.FitDone(fit=1, steps=600, **done), seen)  # type: ignore[arg-type]
+    run.samples(3, rss_bytes=1 << 20, phase="between", step=600)
+    run.ended(0)
+
+
+_NEVER, _AT_CHANCE = [1.10, 1.09, 1.1, 1.2, 1.4, 1.9], [0.42, 0.33, 0.35, 0.31, 0.33, 0.35]
+_AS_TEXT = (
+    "t/item_0.png",
+    "t/item_1.png",
+    *(f"t/item_1{n}.png" for n in range(10)),
+    "t/item_2.png",
+    "t/item_20.png",
+)
+
+
+@pytest.mark.parametrize(
+    ("validation", "accuracy", "more", "strength"),
+    [
+        (_NEVER, _AT_CHANCE, {"agreement": 0.01}, Strength.SUPPORTED),
+        (_NEVER, _AT_CHANCE, {}, Strength.POSSIBLE),
+        (_NEVER, _AT_CHANCE, {"files": _AS_TEXT}, Strength.SUPPORTED),
+        (_NEVER, _AT_CHANCE, {"files": tuple(f"t/{n:03}.png" for n in range(20))}, Strength.POSSIBLE),
+        (_NEVER, _AT_CHANCE, {"files": tuple(f"t/{n}.png" for n in range(20))}, Strength.POSSIBLE),
+        (_NEVER, _AT_CHANCE, {"agreement": 0.4}, None),  # the validation has other labels, or other pixels
+        ([1.1, 1.0, 0.9, 0.9, 1.1, 1.4], _AT_CHANCE, {"agreement": 0.01}, None),
+        (_NEVER, [0.42, 0.5, 0.55, 0.56, 0.57, 0.57], {"agreement": 0.01}, None),  # it is too sure of itself
+    ],
+)
+def test_of_images_that_are_learned_by_heart(
+    tmp_path: Path,
+    validation: list[float],
+    accuracy: list[float],
+    more: dict[str, Any],
+    strength: Strength | None,
+) -> None:
+    run = Run(tmp_path / "run")
+    _by_heart(run, validation, accuracy, **more)
+    found = [one for one in run.verdict().findings if one.cause == "labels-unrelated"]
+    assert [one.strength for one in found] == ([strength] if strength is not None else [])
+    if more.get("files") == _AS_TEXT:
+        named = facts(found[0])["files.sorted-as-text"]
+        assert named == {"first": "item_19.png", "second": "item_2.png"}
+        assert facts(found[0])["validation.by-chance"]["best"] == 1.09

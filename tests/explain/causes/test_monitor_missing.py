@@ -82,3 +82,55 @@ def test_a_file_that_another_program_was_to_write(tmp_path: Path) -> None:
         run = Run(tmp_path / f"run-{number}")
         _own_saver(run, loaded, filepath="out/best.weights.h5")
         assert run.slugs() == ["path-missing"]
+
+
+def _broken_off(run: Run, error: tuple[str, str], code: str, monitor: str = "val_auc") -> None:
+    stopping = {"class": "EarlyStopping", "settings": {"monitor": monitor, "patience": 3}}
+    run.fit(epochs=2, callbacks=[stopping])
+    run.epochs([100, 100])
+    run.raised(*error, user_line="train.py:53", user_code=code)
+
+
+_NO_FORMAT = ("TypeError", "unsupported format string passed to NoneType.__format__")
+
+
+def test_the_best_value_of_a_callback_that_never_saw_one(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _broken_off(run, _NO_FORMAT, 'print(f"best {stop.best:.4f}")')
+    assert [(one.cause, one.led_to) for one in run.verdict().findings] == [
+        ("monitor-missing", "script-error"),
+        ("script-error", None),
+    ]
+    assert facts(run.first())["callback.unset"] == {"monitor": "val_auc", "attribute": "best"}
+
+
+def test_a_none_that_the_callback_held_under_another_name(tmp_path: Path) -> None:
+    for number, (monitor, first) in enumerate((("val_auc", "monitor-missing"), ("val_pr", "script-error"))):
+        run = Run(tmp_path / f"run-{number}")
+        run.probe(ev.AtHandSeen(unset=[{"monitor": monitor, "attribute": "best"}]))
+        _broken_off(run, _NO_FORMAT, 'print(f"best {value:.4f}")')
+        assert run.slugs() == sorted(["monitor-missing", "script-error"], key=lambda slug: slug != first)
+
+
+def test_another_error_is_no_consequence(tmp_path: Path) -> None:
+    cases = [
+        (_NO_FORMAT, 'print(f"best {threshold:.4f}")'),
+        (("ValueError", "bad scores"), 'print(f"best {stop.best:.4f}")'),
+        (("KeyError", "'accuracy'"), 'history.history["accuracy"]'),
+    ]
+    for number, (error, code) in enumerate(cases):
+        run = Run(tmp_path / f"run-{number}")
+        _broken_off(run, error, code)
+        assert run.slugs() == ["script-error", "monitor-missing"]
+
+
+def test_the_same_metric_in_the_history(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _broken_off(run, ("KeyError", "'val_auc'"), 'max(history.history["val_auc"])')
+    assert run.slugs() == ["monitor-missing", "script-error"]
+
+
+def test_a_none_where_the_metric_is_there(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _broken_off(run, _NO_FORMAT, 'print(f"best {stop.best:.4f}")', monitor="loss")
+    assert run.slugs() == ["script-error"]

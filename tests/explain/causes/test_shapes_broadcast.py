@@ -199,3 +199,26 @@ def test_a_loss_that_computes_a_difference_twice(
     trained(run, first, NUMBERS, losses, more=(second,))
     seen = [one.strength for one in run.verdict().findings if one.cause == "shapes-broadcast"]
     assert seen == ([found] if found is not None else [])
+
+
+@pytest.mark.parametrize(
+    ("predicted", "wanted", "loss", "found"),
+    [
+        ([50, 1], [50], "difference", Strength.SUPPORTED),
+        ([50], [50, 1], _MSE, Strength.ESTABLISHED),
+        ([50, 5], [50, 1], _MSE, None),  # means of a mixture
+        ([50, 1], [50, 1], _MSE, None),
+    ],
+)
+def test_inside_a_compiled_loss_of_the_users_own(
+    tmp_path: Path, predicted: list[int], wanted: list[int], loss: str, found: Strength | None
+) -> None:
+    run = Run(tmp_path / "run")
+    shapes: dict[str, Any] = {"prediction_shape": predicted, "target_shape": wanted}
+    inside = dense("linear", 1, loss, by="step", part=True, where="train.py:8", **shapes)
+    compiled = dense("linear", 1, "Pinball", own_loss=True)
+    trained(run, compiled, NUMBERS, [1.0] * 6, more=(inside,))
+    named = [one for one in run.verdict().findings if one.cause == "shapes-broadcast"]
+    assert [one.strength for one in named] == ([found] if found is not None else [])
+    if found is not None:
+        assert named[0].title.values["where"] == "train.py:8"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
 from tests.explain.looked_at import FLAT, targets, trained
-from tests.explain.made import Run, facts
+from tests.explain.made import Run, code_of, facts, title_of
 
 _FALLING = [0.95, 0.9, 0.86, 0.82, 0.78]
 
@@ -100,3 +102,95 @@ def test_two_epochs_are_a_trial(tmp_path: Path, steps: int, losses: list[float],
     targets(run)
     trained(run, losses, steps=steps, accuracy=0.5)
     assert [(one.cause, one.strength) for one in run.verdict().findings] == [("too-few-updates", strength)]
+
+
+def _added_up(run: Run, batches: int, model: dict[str, Any], **done: Any) -> None:
+    targets(run)
+    run.probe(ev.ModelSeen(parameters=500, trainable_parameters=500, where="train.py:8", **model))
+    run.fit(epochs=6, steps=batches, iterations=0)
+    for number, loss in enumerate([0.72, 0.719, 0.718, 0.717, 0.716, 0.715]):
+        run.probe(ev.EpochDone(fit=1, epoch=number, steps=batches, logs={"loss": loss}, duration_s=1.0))
+    every = {"epochs": 6, "epochs_done": 6, "steps_by_epoch": [batches] * 6}
+    run.probe(ev.FitDone(fit=1, steps=6 * batches, weights_changed=True, **{**every, **done}))
+    run.ended(0)
+
+
+@pytest.mark.parametrize(
+    ("model", "done", "updates"),
+    [
+        ({"optimizer_settings": {"gradient_accumulation_steps": 100}}, {"iterations": 3}, 3),
+        ({"optimizer_settings": {"gradient_accumulation_steps": 1000}}, {"iterations": 0}, 0),
+        ({}, {"iterations": 12}, 12),  # a step of the user's own adds up
+        ({"optimizer_settings": {"gradient_accumulation_steps": 2}}, {"iterations": 150}, None),
+        ({}, {"iterations": 0}, None),  # nobody asks this optimizer
+        ({}, {"iterations": 300}, None),
+    ],
+)
+def test_gradients_of_many_batches_are_one_update(
+    tmp_path: Path, model: dict[str, Any], done: dict[str, Any], updates: int | None
+) -> None:
+    run = Run(tmp_path / "run")
+    _added_up(run, 50, model, **done)
+    assert ("too-few-updates" in run.blamed()) is (updates is not None)
+    if updates is not None:
+        found = next(one for one in run.verdict().findings if one.cause == "too-few-updates")
+        assert (found.title.values["steps"], found.title.values["batches"]) == (updates, 300)
+        assert [(one.kind, one.values["each"]) for one in found.remedies] == [("updates.more", 3)]
+
+
+def _loop(run: Run, exit_code: int = 0, **counted: Any) -> None:
+    """Four classes, in a loop on torch whose first losses are those of a fresh network."""
+    run.probe(
+        ev.LoopSeen(by="torch_optimizer", where="train.py:18"),
+        ev.ValuesSeen(
+            role="target", rows=400, classes={str(one): 100 for one in range(4)}, class_count=4, shape=[]
+        ),
+        ev.OutputSeen(
+            by="call", loss="sparse_categorical_crossentropy", from_logits=True, units=4, part=True
+        ),
+    )
+    known = {
+        "passes": 400,
+        "updates": 4,
+        "data_passes": 8,
+        "first": 1.41,
+        "newest": 1.39,
+        "where": "train.py:18",
+    }
+    run.probe(ev.UpdatesCounted(**{**known, **counted}))  # type: ignore[arg-type]
+    run.ended(exit_code)
+
+
+@pytest.mark.parametrize(
+    ("counted", "strength"),
+    [
+        ({}, Strength.SUPPORTED),
+        ({"first": 0.0141, "newest": 0.0139}, Strength.SUPPORTED),  # divided by the batches of an update
+        ({"first": 0.0141, "newest": 0.0102}, None),
+        ({"first": 0.0222, "newest": 0.0221, "updates": 10}, Strength.SUPPORTED),  # by more: epochs end early
+        ({"newest": 0.9}, None),
+        ({"data_passes": 1}, Strength.POSSIBLE),  # a trial
+        ({"first": 5.0, "newest": 4.9}, Strength.POSSIBLE),  # no fresh network, or another loss
+        ({"first": 0.2, "newest": 0.19}, Strength.POSSIBLE),
+        ({"first": None, "newest": None}, None),
+        ({"updates": 40}, None),
+        ({"passes": 80}, None),
+        ({"exit_code": 1}, None),
+    ],
+)
+def test_a_loop_that_adds_up(tmp_path: Path, counted: dict[str, Any], strength: Strength | None) -> None:
+    run = Run(tmp_path / "run")
+    _loop(run, **counted)
+    found = {one.cause: one.strength for one in run.verdict().findings}
+    assert found.get("too-few-updates") == strength
+
+
+def test_what_is_said_of_a_loop_that_adds_up(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _loop(run)
+    assert (
+        title_of(run.first())
+        == "the training ended after 4 updates in 400 batches, with the loss still falling"
+    )
+    assert facts(run.first())["updates.added-up"]["where"] == "train.py:18"
+    assert code_of(run.first().remedies[0]).startswith("if (batch + 1) % 4 == 0:")

@@ -170,3 +170,19 @@ def test_the_layers_that_a_layer_takes_its_input_from() -> None:
         "right": ["body"],
         "both": ["left", "right"],
     }
+
+
+class _Own(keras.losses.Loss):
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return y_true - y_pred
+
+
+def _own(y_true: Any, y_pred: Any) -> Any:
+    return y_true - y_pred
+
+
+def test_a_compiled_loss_of_the_users_own() -> None:
+    for loss, computes in ((_own, _own), (_Own(), _Own.call), ("mse", None), (keras.losses.Huber(), None)):
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile("sgd", loss)
+        assert outputs.own_loss(model) is computes

@@ -100,3 +100,14 @@ def test_what_a_filter_was_given_since_it_last_let_one_through() -> None:
     ]
     rarely = [PipelineSeen(nodes=nodes(1, given)) for given in (12_000, 100_000, 101_900)]
     assert state_after(*readings[:4], *rarely).filtered_elements == 89_900  # ten times what it took before
+
+
+def test_a_filter_of_the_data_that_is_drawn_from_now() -> None:
+    def reading(role: str, given: int) -> PipelineSeen:
+        return PipelineSeen(role=role, nodes=[{"name": "Filter"}, {"name": "Repeat", "elements": given}])
+
+    trained = [reading("train", 10), reading("train", 700)]
+    validated = [ValidationStarted(), reading("validation", 5), reading("validation", 5_005)]
+    assert state_after(*trained).filtered_elements == 690
+    assert state_after(*trained, *validated).filtered_elements == 5_000
+    assert state_after(*trained, *validated, ValidationDone()).filtered_elements == 690

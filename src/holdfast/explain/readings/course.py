@@ -28,6 +28,8 @@ _END_SHARE, _MOST_AT_END = 0.2, 50
 _BELOW_CONSTANT, _AT_CONSTANT = 0.85, 0.97
 #: Of the way from the share of the largest class to 1: accuracy above the first has learned, at the second it has not.
 _ACCURATE, _NO_BETTER = 0.2, 0.03
+#: The same for the middle one of the validations of several epochs, each of few rows. Chosen.
+_NO_BETTER_VALIDATED, _EPOCHS_VALIDATED = 0.1, 5
 #: Where no constant answer is known: a loss that fell by the first share has learned, one by less than the second not.
 _FELL, _FLAT = 0.3, 0.02
 #: Steps after which a loss that no longer falls is no slow start. Chosen.
@@ -134,11 +136,11 @@ def course(evidence: Evidence) -> Course | None:
         accuracy=_accuracy(newest.event) if newest is not None and least_accuracy(evidence) is None else None,
         majority=majority(evidence),
         fell_late=_fell_late(losses, steps),
-        passes=_passes(evidence),
+        passes=passes_over_data(evidence),
     )
 
 
-def _passes(evidence: Evidence) -> int:
+def passes_over_data(evidence: Evidence) -> int:
     """Over the data: those that were seen to end, or the rounds of a loop around a loop that came to its end."""
     seen = evidence.last(ev.PassDone)
     planned = evidence.last(ev.LoopPlanned)
@@ -210,6 +212,27 @@ def _outside(seen: Recorded[ev.ValuesSeen] | None, compared: ev.OutputSeen) -> b
     return seen.event.min < 0 or seen.event.max > most
 
 
+def validated_by_chance(evidence: Evidence) -> Fact | None:
+    """In every one of several epochs a validation no better than the best constant answer: what the training has
+    learned, if anything, it has learned by heart."""
+    epochs, constant, most = _epochs(evidence), constant_loss(evidence), majority(evidence)
+    losses = [number_of(one.event.logs.get("val_loss")) for one in epochs]
+    known = [loss for loss in losses if loss is not None]
+    if len(known) < _EPOCHS_VALIDATED or constant is None or min(known) < _AT_CONSTANT * constant:
+        return None
+    shares = [
+        number_of(value) for one in epochs for name, value in one.event.logs.items() if _validates(name)
+    ]
+    right = median([share for share in shares if share is not None] or [0.0])
+    if most is not None and most < 1 and (right - most) / (1 - most) > _NO_BETTER_VALIDATED:
+        return None
+    return epochs[-1].fact("validation.by-chance", best=min(known), constant=constant, epochs=len(known))
+
+
+def _validates(name: str) -> bool:
+    return name.startswith("val_") and "acc" in name
+
+
 def weighted(evidence: Evidence) -> bool:
     """Samples or classes have weights of their own."""
     return any(one.event.role == "weight" for one in evidence.all(ev.ValuesSeen))
@@ -245,10 +268,11 @@ def majority(evidence: Evidence) -> float | None:
     return max(seen.event.classes.values()) / max(1, seen.event.rows)
 
 
-def constant_loss(evidence: Evidence) -> float | None:
-    """Of the best answer that is the same for every input; None for losses of which that is not known."""
+def constant_loss(evidence: Evidence, *, of_part: bool = False) -> float | None:
+    """Of the best answer that is the same for every input; None for losses of which that is not known. `of_part`: also
+    where that loss is but a part, or a multiple, of what is differentiated."""
     seen, compared = targets(evidence), output(evidence)
-    if compared is not None and compared.event.part:
+    if compared is not None and compared.event.part and not of_part:
         return None
     if seen is None or compared is None or compared.event.own_loss or seen.event.shape not in ([], [1]):
         return _of_one_hot(seen, compared)

@@ -6,6 +6,7 @@ import errno
 import math
 import os
 import re
+from itertools import pairwise
 from typing import Any
 
 from holdfast.explain.evidence import Evidence
@@ -14,6 +15,8 @@ from holdfast.explain.readings.numbers import number_of, whole_or_none
 from holdfast.journal import events as ev
 
 _FILES_NAMED = 3
+_NUMBERED = re.compile(r"(.*?\D|)([1-9]\d*|0)(\.\w+)")
+_FEWEST_NUMBERED = 10
 IMAGES = r"jpe?g|png|bmp|gif|webp|tiff?"
 RECORDS = r"tfrecords?\S*|records?|tfrec"
 
@@ -104,3 +107,19 @@ def _names(pattern: str, path: str) -> bool:
 
 def _normal(path: str) -> str:
     return os.path.normpath(path) if path else ""
+
+
+def sorted_as_text(evidence: Evidence) -> Fact | None:
+    """Names with a number each, all else alike, in the order of text: 10 comes before 2."""
+    for seen in evidence.all(ev.DatasetSeen):
+        parts = [_NUMBERED.fullmatch(str(name)) for name in seen.event.files]
+        if len(parts) < _FEWEST_NUMBERED or any(part is None for part in parts):
+            continue
+        found = [(part[1], int(part[2]), part[3], part[0]) for part in parts if part is not None]
+        alike = len({(before, after) for before, _, after, _ in found}) == 1
+        names = [name for _, _, _, name in found]
+        turned = [pair for pair in pairwise(found) if pair[0][1] > pair[1][1]]
+        if alike and names == sorted(names) and turned:
+            first, second = (os.path.basename(one[3]) for one in turned[0])
+            return seen.fact("files.sorted-as-text", first=first, second=second)
+    return None

@@ -121,6 +121,20 @@ class GradientsKept(Event):
     optimizer: str = ""
 
 
+class UpdatesCounted(Event):
+    """A loop of the user's own computed gradients more often than its optimizers changed the weights."""
+
+    passes: int = 0  # that computed gradients
+    updates: int = 0
+    data_passes: int = 0  # iterators over data that the batches came from
+    each: int | None = None  # gradients that the optimizer adds up by itself before an update
+    first: float | None = (
+        None  # loss, as it was differentiated: the mean of the first passes, and of the newest
+    )
+    newest: float | None = None
+    where: str = ""  # the update, or the line that made the optimizer
+
+
 class LoopPlanned(Event):
     """How often the loops around the first step run, by their bounds as the script has them."""
 

@@ -92,6 +92,8 @@ class AtHandSeen(Event):
     # {"name", "shape", "dtype", "min", "max"}; innermost frames first
     arrays: list[Json] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)  # names of lists and dictionaries without entries
+    # attributes that the code reads, and that are None, of callbacks: {"monitor", "attribute"}
+    unset: list[Json] = field(default_factory=list)
 
 
 class SignalSeen(Event):

@@ -43,6 +43,7 @@ _BYTES_PER_PARAMETER = 12  # values, gradients, and a copy
 _FELL = 0.7  # a loss above this share of its first value has hardly fallen
 _PLATEAU, _EPOCHS_OF_PLATEAU = 0.02, 3  # it fell by less over the last half of so many epochs
 _AVERAGES_SETTLE, _WORSE_VALIDATED = 500, 3.0  # updates at a momentum of 0.99
+_EPOCHS_VALIDATED, _SAME = 5, 0.97  # a validation that never falls to this share of its first loss
 _ACCURATE, _INACCURATE, _AT_THE_FLOOR = 0.9, 0.6, 1e-3
 
 
@@ -185,6 +186,12 @@ def suspicion(first: float | None, epochs: list[dict[str, float]]) -> str:
     middle = losses[len(losses) // 2]
     still = len(losses) >= _EPOCHS_OF_PLATEAU and losses[-1] > (1 - _PLATEAU) * middle
     return "trivial" if still or (accuracy is not None and accuracy < _INACCURATE) else ""
+
+
+def by_heart(epochs: list[dict[str, float]]) -> bool:
+    """Whatever was learned after the first epoch shows in no validation."""
+    validated = [logs["val_loss"] for logs in epochs if isinstance(logs.get("val_loss"), float)]
+    return len(validated) >= _EPOCHS_VALIDATED and min(validated) > _SAME * validated[0] > 0
 
 
 def _no_better(first: float | None, epochs: list[dict[str, float]]) -> bool:

@@ -54,7 +54,8 @@ class LearningObserver:
 
     def fit_ends(self, fit: FitState) -> None:
         self.awaits_batch = False
-        learned_nothing = bool(deep_look.suspicion(fit.motion.first_loss if fit.motion else None, fit.losses))
+        first = fit.motion.first_loss if fit.motion else None
+        learned_nothing = bool(deep_look.suspicion(first, fit.losses)) or deep_look.by_heart(fit.losses)
         self._context.guard(PART_VALUES, self.samples.fit_ended, fit.first_step_s, learned_nothing)
         if learned_nothing and _is_recorded(fit.number):
             self._context.guard(PART_VALUES, self._sample_images, fit)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...journal.events import LayersSeen, OutputSeen
 from . import compiled_losses as losses
-from . import model_structure
+from . import looked_at, model_structure
 from .layer_lines import LayerLines
 from .model_structure import LastLayer
 
@@ -34,6 +34,21 @@ def own_method(model: Any) -> Any:
         if method is not None and not _of_library(method):
             return method
     return None
+
+
+def own_loss(model: Any) -> Any:
+    """What computes the loss that is minimised, where that is the user's own: a step, else a loss that was compiled,
+    as a function or as the method of a class."""
+    method = own_method(model)
+    if method is not None:
+        return method
+    names = [str(name) for name in (getattr(model, "output_names", None) or [""])]
+    compiled = [getattr(loss, "fn", loss) for loss in losses.losses_of(model, names)]
+    return next((_called_of(loss) for loss in compiled if looked_at.is_users(loss)), None)
+
+
+def _called_of(loss: Any) -> Any:
+    return loss if hasattr(loss, "__code__") else getattr(type(loss), "call", loss)
 
 
 def _of_library(method: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a `train_step` or `compute_loss` of the user's own minimises in `fit` on JAX: read once, after its first step.
+"""What a `train_step`, `compute_loss` or loss of the user's own minimises in `fit` on JAX: read once, after its first step.
 
 Keras jits the step itself. JAX keeps the program that it has traced of it; asking for it traces nothing.
 """
@@ -22,7 +22,7 @@ MODULE = "keras.src.backend.jax.trainer"
 def observed(context: ProbeContext, function: Any, step: Any) -> Any:
     """The jitted step as Keras calls it; `step` is the method that was jitted."""
     model = getattr(step, "__self__", None)
-    if getattr(step, "__name__", "") != "train_step" or model is None or outputs.trains_by_itself(model):
+    if getattr(step, "__name__", "") != "train_step" or model is None or outputs.own_loss(model) is None:
         return function
     return _read_once(context, function, step)
 
@@ -52,7 +52,7 @@ def _read(context: ProbeContext, function: Any, step: Any, given: Any, result: A
     if len(jaxpr.invars) != len(tree.tree_leaves(args)) or "loss" not in logs or not trained:
         return
     one = jax_loss.read_logged(jaxpr, jaxpr.outvars[names.index("loss")], set(range(trained)), state)
-    where = user_lines.of_function(outputs.own_method(step.__self__))
+    where = user_lines.of_function(outputs.own_loss(step.__self__))
     labels = set(one.targets) if one is not None else set()
     context.guard(PART, _look_up, context, jaxpr, tree.tree_leaves(args), state, labels, where)
     if one is None:

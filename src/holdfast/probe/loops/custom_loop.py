@@ -13,7 +13,7 @@ from typing import Any
 from ...journal.beats import Phase
 from ...journal.events import DataOnlyLoopSeen, LoopSeen
 from ...typing_names import Protocol
-from ..loop_data import gpu_losses, loss_metrics, paired_loaders, step_arguments
+from ..loop_data import gpu_losses, loss_metrics, paired_loaders, step_arguments, update_counts
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
@@ -100,6 +100,16 @@ class CustomLoop:
     @property
     def empty_passes(self) -> int:
         return self._passes.empty
+
+    @property
+    def iterator(self) -> Any:
+        """A reference to the one that is drawn from; another object for each. None where there is none."""
+        return self._iterator
+
+    @property
+    def optimizer(self) -> Any:
+        """The first one seen; None where there is none, or it is gone."""
+        return self._optimizer()
 
     @property
     def has_optimizer(self) -> bool:
@@ -249,7 +259,11 @@ class CustomLoop:
             self._step(self.function_logs(function, result), steps=steps)
             if self.context.loss_calls.wants_batches:
                 self.context.guard(step_arguments.PART, self.context.step_arguments.called, function, *given)
-        elif self.heartbeat.step and self.heartbeat.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
+            return
+        if self.context.gradients.taken_by(function):
+            loss = self.function_logs(function, result).get("loss")
+            self.context.guard(update_counts.PART, self.context.update_counts.compiled_taken, loss)
+        if self.heartbeat.step and self.heartbeat.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
             self._dataset_is("validation")
             self.heartbeat.test_batches += 1
             self.heartbeat.set_phase(Phase.VALIDATION)
@@ -276,6 +290,7 @@ class CustomLoop:
             return
         if self.fits.calls_open or self.traces.stack or replica_threads.number() > 0:
             return
+        self.context.guard(update_counts.PART, self.context.update_counts.updated, optimizer)
         if self._optimizer() is optimizer:
             self._record_loop("apply_gradients", None)
             loss, self._loss = self._loss, None
@@ -289,6 +304,7 @@ class CustomLoop:
             return
         if self._optimizer() is None:
             self._optimizer = weak(optimizer)
+        self.context.guard(update_counts.PART, self.context.update_counts.updated, optimizer)
         if self._optimizer() is optimizer:
             self._record_loop("torch_optimizer", None)
             loss, self._loss = self._take_loss(), None
@@ -318,6 +334,8 @@ class CustomLoop:
         if self.quiet or not step_outputs.is_scalar(target):
             return
         self.context.guard(loss_metrics.PART, self.context.loss_metrics.differentiated, target)
+        if not self.traces.stack:
+            self.context.guard(update_counts.PART, self.context.update_counts.taken, target)
         if finiteness.in_host_memory(target) or _is_on_cuda(target):
             self._loss = target
 
@@ -382,7 +400,7 @@ class CustomLoop:
             self.context.at_exit += [self.context.losses.write_newest, self.check_weights]
             self.context.motion.loop_began(self.model())
             self.context.loop_model.stepped(self.model())
-            self.context.at_exit.append(self._compare_weights)
+            self.context.at_exit += [self._compare_weights, self.context.update_counts.at_exit]
             if self.jitted is not None:
                 self.context.at_exit.append(self.jitted.read_all)
         heartbeat.train_batches += steps

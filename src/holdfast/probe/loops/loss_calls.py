@@ -78,7 +78,7 @@ class LossCalls:
 
     def seen_in_fit(self, all_compared: list[ComparedValues], fit: Any) -> None:
         """What a step of the user's own minimises: what it is, not its values, which `fit` was given."""
-        where = user_lines.of_function(outputs.own_method(fit.model))
+        where = user_lines.of_function(outputs.own_loss(fit.model))
         for number, one in enumerate(all_compared):
             key = (fit.number, number, *one.key)
             if key in self._recorded or len(self._recorded) >= _MOST_OUTPUTS:
@@ -88,9 +88,9 @@ class LossCalls:
 
     @property
     def fit_with_own_step(self) -> Any:
-        """The fit that is under way, where a `train_step` or `compute_loss` of the user's own computes its loss."""
+        """The fit that is under way, where code of the user's own computes its loss."""
         fit = self._context.fits.current
-        return fit if fit is not None and not outputs.trains_by_itself(fit.model) else None
+        return fit if fit is not None and outputs.own_loss(fit.model) is not None else None
 
     def seen(self, all_compared: list[ComparedValues], where: str = "", layer_where: str = "") -> None:
         for number, one in enumerate(all_compared):

@@ -47,6 +47,15 @@ class UnappliedGradients:
         self.unread = False
         self._empty, self._of_something = 0, False
 
+    @property
+    def times(self) -> int:
+        """That gradients of weights were taken, also inside a compiled function."""
+        return max(self._times, self._traces.calls_of(self._function) if self._function is not None else 0)
+
+    def taken_by(self, function: Any) -> bool:
+        """Whether gradients of weights were first taken in this tf.function."""
+        return self._function is not None and getattr(function, "_python_function", None) is self._function
+
     def optimizer_made(self, optimizer: Any) -> None:
         where = user_lines.caller_line()
         if where and len(self._optimizers) < _MOST_OPTIMIZERS:
@@ -108,7 +117,7 @@ class UnappliedGradients:
         kept = [(weight(), before) for weight, before in self._weights]
         if not kept or any(one is None or not before or _digest(one) != before for one, before in kept):
             return
-        times = max(self._times, self._traces.calls_of(self._function))
+        times = self.times
         if times >= _FEWEST_TIMES:
             optimizer, where = made[-1]
             self._context.record(

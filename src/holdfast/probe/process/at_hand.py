@@ -1,7 +1,7 @@
 """What was at hand when an exception left the script: the files and arrays of the user's frames, innermost first.
 
 Messages name an operation; what it was given decides the cause: a file that ends too early, an index above the size of
-a table, a list without entries.
+a table, a list without entries, what a callback has never set.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ PART = "at_hand"
 _MOST_FRAMES, _MOST_NAMES = 6, 60
 _MOST_FILES, _MOST_ARRAYS, _MOST_EMPTY = 10, 20, 10
 _MOST_VALUES = 1_000_000  # of an array whose range is read
+_MOST_HELD, _MOST_UNSET = 20, 10  # objects of a list or of `self`, attributes
 
 
 def seen(error: BaseException, paths: list[str]) -> AtHandSeen | None:
@@ -36,9 +37,39 @@ def seen(error: BaseException, paths: list[str]) -> AtHandSeen | None:
                 empty.append(name)
             elif len(arrays) < _MOST_ARRAYS:
                 arrays += [one for one in [_array(name, value)] if one is not None]
-    if not (files or arrays or empty):
+    unset = _unset(frames) if "NoneType" in str(error) else []
+    if not (files or arrays or empty or unset):
         return None
-    return AtHandSeen(files=files, arrays=arrays, empty=empty[:_MOST_EMPTY])
+    return AtHandSeen(files=files, arrays=arrays, empty=empty[:_MOST_EMPTY], unset=unset)
+
+
+def _unset(frames: list[Any]) -> list[dict[str, Any]]:
+    """Attributes that these functions read, and that are None, of callbacks that watch a metric."""
+    near = frames[::-1][:_MOST_FRAMES]
+    read = {name for frame in near for name in frame.f_code.co_names}
+    held = [one for frame in near for one in _held(frame)]
+    found = []
+    for own in [_attributes(one) for one in held]:
+        for name in sorted(read & set(own)) if isinstance(own.get("monitor"), str) else ():
+            if own[name] is None:
+                found.append({"monitor": own["monitor"], "attribute": name})
+    return [one for number, one in enumerate(found) if one not in found[:number]][:_MOST_UNSET]
+
+
+def _held(frame: Any) -> list[Any]:
+    """The values of its variables, and what lists and `self` hold."""
+    variables = dict(list(frame_locals.of(frame).items())[:_MOST_NAMES])
+    lists = [value for value in variables.values() if isinstance(value, (list, tuple))]
+    lists.append(list(_attributes(variables.get("self")).values()))
+    return [*variables.values(), *(one for values in lists for one in values[:_MOST_HELD])]
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return own if isinstance(own, dict) else {}
 
 
 def _file(path: str) -> dict[str, Any] | None:

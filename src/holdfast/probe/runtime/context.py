@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..loop_data.normalisation import Averages
     from ..loop_data.step_arguments import StepArguments
     from ..loop_data.torch_layers import TorchLayers
+    from ..loop_data.update_counts import UpdateCounts
     from ..loops.custom_loop import CustomLoop
     from ..loops.data_end import DataEnd
     from ..loops.function_traces import TraceCounter
@@ -100,6 +101,7 @@ class ProbeContext:
     step_arguments: StepArguments
     eager_operations: EagerOperations
     torch_layers: TorchLayers
+    update_counts: UpdateCounts
     loop_model: LoopModel
     averages: Averages
     data_end: DataEnd

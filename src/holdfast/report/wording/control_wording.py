@@ -110,6 +110,7 @@ FACTS: dict[str, Text] = {
     "checkpoint.numbered-again": "it continues from {path}, and saves from {first} on again",
     "callback.stalled": "it has not moved for {seconds:duration} inside the callback[ {callback}]",
     "callback.watches": "{callback:or a callback} watches {monitor}",
+    "callback.unset": "its {attribute} is None: it never saw a value of {monitor}",
     "callback.stop-iteration": "{callback:or a callback} raised StopIteration at {where:or an unknown "
     "line}, {times} times",
     "keras.swallows-stop-iteration": "Keras takes StopIteration for the end of the data and cuts the epoch "

@@ -271,6 +271,9 @@ FACTS: dict[str, Text] = {
     "labels.of-nearest-rows": _nearest,
     "labels.another-each-time": "{again:count row} came again in a later batch, {other:count} of them with another "
     "label",
+    "files.sorted-as-text": "the files are in the order of text, not of their numbers: {first} comes before {second}",
+    "validation.by-chance": "in none of {epochs} epochs the validation was better than a constant answer: its loss was "
+    "{best:number} or more, and {constant:number} is that of a constant one",
     "labels.of-images-left-out": "a regression on simple features of {rows:count image} says of images left out what "
     "correlates with their labels by {agreement:number}",
 }

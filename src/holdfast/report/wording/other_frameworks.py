@@ -30,6 +30,7 @@ KERAS_CODE = frozenset(
     pipeline.batch-once pipeline.log-errors pipeline.out-of-python pipeline.parallel-and-prefetch pipeline.repeat-first
     precision.keep-float32 precision.use-bfloat16 prefetch.two-batches record.write-again regulariser.weaken shapes.pad
     shuffle.before-decoding shuffle.smaller-buffer threads.use-fewer units.revive units.use-relu
+    updates.more
     worker.use-fewer-or-threads
     """.split()  # noqa: SIM905
 )
@@ -106,6 +107,7 @@ _TORCH: Mapping[str, Text] = {
     "threads.use-fewer": "torch.set_num_threads(2)",
     "units.revive": "nn.LeakyReLU(0.01)   # and nn.init.kaiming_normal_(layer.weight)",
     "units.use-relu": "nn.ReLU()",
+    "updates.more": "if (batch + 1) % {each} == 0:\n    optimizer.step()\n    optimizer.zero_grad()",
     "worker.use-fewer-or-threads": "DataLoader(data, num_workers=1)",
 }
 _JAX: Mapping[str, Text] = {
@@ -113,6 +115,7 @@ _JAX: Mapping[str, Text] = {
     "boxes.pad-batch": "boxes = np.pad(boxes, ((0, most - len(boxes)), (0, 0)))   # and a mask",
     "dropout.lower": "nn.Dropout(0.2)",
     "epochs.more": "for epoch in range({epochs}):",
+    "updates.more": "optimizer = optax.MultiSteps(optimizer, every_k_schedule={each})",
     "function.relax-shapes": "x = np.pad(x, ((0, longest - len(x)), (0, 0)))   # a few lengths, one program each",
     "function.trace-once": "step = jax.jit(step)   # once, outside of the loop",
     "gradients.clip": "optimizer = optax.chain(optax.clip_by_global_norm(10.0), optimizer)",

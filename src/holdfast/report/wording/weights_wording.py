@@ -80,7 +80,7 @@ TITLES: dict[str, Text] = {
     "with after "
     "{steps:count step}: as it predicts, the model is another than the one that was trained",
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
-    "too-few-updates": "the training ended after {steps:count update}[, with the loss still falling{falls:if}]",
+    "too-few-updates": "the training ended after {steps:count update}[ in {batches:count batch/batches}][, with the loss still falling{falls:if}]",
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
     "dropout-too-strong.loop": "a dropout with a rate of {rate:number} leaves {left:percent} of the values[ ({where})]",
     "dropout-too-strong.outputs": "{layer} drops {rate} of the answers themselves: it comes after the last layer with "
@@ -137,6 +137,10 @@ FACTS: dict[str, Text] = {
     "some 500 updates are needed",
     "updates.few": "{steps:count update} in {epochs:count epoch}; from the middle to the end the loss fell by "
     "{fell:percent}",
+    "updates.added-up": "gradients of [{each} ]batches are added up for one update[ ({where})]: {updates:count update} in "
+    "{batches:count batch/batches}",
+    "loss.of-batches": "the loss was {first:number} in the first batches and {newest:number} in the last[; that of a "
+    "constant answer is {constant:number}]",
     "dropout.leaves": "{layers:list 3} with a rate of {rate} leave {left:percent} of the values in training",
     "dropout.seen": "a step of the loop drops {rate:percent} of the values, at {times:count place}",
     "dropout.of-outputs": "{layer} with a rate of {rate} comes after the last layer with weights",
@@ -190,6 +194,10 @@ REMEDIES: dict[str, Advice] = {
     ),
     "norm.lower-momentum": Advice(
         "let the averages follow faster, or train for longer", "keras.layers.BatchNormalization(momentum=0.9)"
+    ),
+    "updates.more": Advice(
+        "update the weights more often: add up gradients of at most {each:count batch/batches}",
+        "keras.optimizers.Adam(gradient_accumulation_steps={each})",
     ),
     "epochs.more": Advice("train for longer", "model.fit(x, y, epochs={epochs})"),
     "dropout.before-output": Advice(

@@ -27,6 +27,26 @@ def filtered_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) 
     return 0
 
 
+class FilterCount:
+    """Elements that a filter of one dataset was given since it last let one through."""
+
+    def __init__(self) -> None:
+        self._given = self._longest = 0
+        self._nodes: list[dict[str, Any]] = []
+
+    def read(self, nodes: list[dict[str, Any]]) -> None:
+        given = filtered_between(self._nodes, nodes)
+        if not given:
+            self._longest = max(self._longest, self._given)
+        self._given = self._given + given if given else 0
+        self._nodes = nodes
+
+    @property
+    def elements(self) -> int:
+        """Where that is far more than ever before."""
+        return self._given if self._given >= _TIMES_BEFORE * self._longest else 0
+
+
 class JournalState:
     """Updated with the entries of one attempt, in order."""
 
@@ -50,9 +70,7 @@ class JournalState:
         self.same_point = NOWHERE  # as last reported
         self.loop_condition = ""  # what ends the custom training loop, where nothing else does
         self.configuration = ""  # of our trainer in this attempt: "micro-batches of 4"
-        self._filtered = 0
-        self._longest_filtered = 0
-        self._nodes: list[dict[str, Any]] = []
+        self._filters = {"train": FilterCount(), "validation": FilterCount()}
         self._first_fit = True
         self._steps_before = 0  # of the fits before the last one
 
@@ -82,8 +100,8 @@ class JournalState:
 
     @property
     def filtered_elements(self) -> int:
-        """Elements that a filter was given since it last let one through, where that is far more than ever before."""
-        return self._filtered if self._filtered >= _TIMES_BEFORE * self._longest_filtered else 0
+        """Of the data that is drawn from now: a validation's while it runs."""
+        return self._filters["validation" if self._in_validation else "train"].elements
 
     def callback_name(self, callback_index: int) -> str:
         """By the number that a beat carries."""
@@ -125,12 +143,8 @@ class JournalState:
                 self.loop_condition = f"{' and '.join(until)} ({where})" if until else ""
             case events.LoopSeen():
                 self.has_custom_loop = True
-            case events.PipelineSeen(role="train", nodes=nodes):
-                given = filtered_between(self._nodes, nodes)
-                if not given:
-                    self._longest_filtered = max(self._longest_filtered, self._filtered)
-                self._filtered = self._filtered + given if given else 0
-                self._nodes = nodes
+            case events.PipelineSeen(role="train" | "validation" as role, nodes=nodes):
+                self._filters[role].read(nodes)
             case _:
                 pass
 

@@ -19,6 +19,7 @@ _NOT_THERE = (
     r"Can save best model only with \w+ available"
 )
 _MODEL_FILE = re.compile(r"\.(h5|hdf5|keras|ckpt|index|pt|pth|npz|pkl|pickle|safetensors|weights)$")
+_BEST = re.compile(r"\w\.(best(?:_\w+)?)\b")
 _NAME = re.compile(r"monitor='(\w+)'|metric [`'\"]?(\w+)|only with (\w+)|[`'\"](\w+)[`'\"]")
 
 
@@ -34,6 +35,7 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
         monitor = _name(warned.text if warned is not None else str(raised and raised.values["text"]))
     fit = fit or evidence.fit
     started = fit.started if fit is not None else None
+    unset = _left_unset(evidence, monitor)
     certain = bool(callback) or (warned is not None and warned.recorded) or raised is not None
     watches = {"callback": callback, "monitor": monitor}
     return Finding(
@@ -44,9 +46,10 @@ def monitor_missing(evidence: Evidence) -> Finding | None:
             epoch and bool(logged) and epoch.fact("metrics.are", metrics=sorted(logged)),
             warned and Fact("error.quoted", {"text": warned.text}, warned.source),
             raised,
+            unset,
         ),
         [Remedy("monitor.watch-another", {"callback": callback, "metric": nearest(monitor, logged)})],
-        led_to="path-missing" if _kept_from_writing(evidence, monitor) else None,
+        led_to=_led_to(evidence, monitor, unset),
         ends=raised is not None,
     )
 
@@ -67,6 +70,32 @@ def _watching(evidence: Evidence) -> tuple[Fit | None, str, str]:
             ):
                 return fit, str(one.get("class")), str(monitor)
     return None, "", ""
+
+
+def _led_to(evidence: Evidence, monitor: str, unset: Fact | None) -> str | None:
+    if _kept_from_writing(evidence, monitor):
+        return "path-missing"
+    return "script-error" if unset is not None or _asked_for_it(evidence, monitor) else None
+
+
+def _asked_for_it(evidence: Evidence, monitor: str) -> bool:
+    """The script looked for the same metric among those of the fit: `history.history["val_auc"]`."""
+    error = evidence.error
+    return error is not None and error.type == "KeyError" and error.message.strip("'\"") == monitor
+
+
+def _left_unset(evidence: Evidence, monitor: str) -> Fact | None:
+    """The script broke off on a None that a callback holds, which never saw a value: by what was at hand, else by the
+    line, where it reads what a callback has found best."""
+    error, seen = evidence.error, evidence.last(ev.AtHandSeen)
+    if error is None or "NoneType" not in error.message or error.left != "script":
+        return None
+    for one in seen.event.unset if seen is not None else []:
+        if seen is not None and one.get("monitor") == monitor:
+            return seen.fact("callback.unset", monitor=monitor, attribute=str(one.get("attribute")))
+    read = _BEST.search(error.user_code)
+    values = {"monitor": monitor, "attribute": read[1] if read else ""}
+    return Fact("callback.unset", values, error.source) if read else None
 
 
 def _kept_from_writing(evidence: Evidence, monitor: str) -> bool:

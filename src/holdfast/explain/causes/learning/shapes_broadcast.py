@@ -20,7 +20,9 @@ def shapes_broadcast(evidence: Evidence) -> Finding | None:
     refused = _refused(evidence)
     if refused is not None:
         return refused
-    single = compared(evidence) or compared(evidence, in_step=True)
+    compiled = compared(evidence)
+    own = compiled is None or compiled.output.own_loss
+    single = (compared(evidence, in_step=True) if own else None) or compiled
     seen = single or _of_several(evidence)
     if seen is None or seen.loss not in _LOSSES:
         return None
@@ -32,9 +34,9 @@ def shapes_broadcast(evidence: Evidence) -> Finding | None:
         # A model that was built by its first batch has that batch's size as its own.
         shapes = [None, *predicted[1:]], [None, *wanted[1:]]
         predicted, wanted = _as_keras_compares(*shapes)
-    if not _stretches(predicted, wanted):
-        return None
     every_pair = len(predicted) != len(wanted)
+    if not _stretches(predicted, wanted) or (compiled is not None and own and not every_pair):
+        return None  # a loss of the user's own may compare one number with several answers, as a mixture has them
     values = {"predicted": shapes[0], "wanted": shapes[1], "every_pair": every_pair, "layer": seen.layer,
               "where": seen.output.where}  # fmt: skip
     strength = _strength(seen, every_pair, mixed=_mixes_the_rows(predicted, wanted))

@@ -1,6 +1,6 @@
 """A filter lets nothing through, so the next batch never comes."""
 
-from holdfast.explain.readings.pipeline import INFINITE, PipelineNode
+from holdfast.explain.readings.pipeline import INFINITE, PipelineNode, pipeline_node
 from holdfast.explain.readings.stacks import StackReading
 from holdfast.explain.rule import Evidence, Fact, Finding, Phase, Remedy, Strength, Title, cause, ev, facts
 
@@ -14,9 +14,10 @@ _MANY = 1000
 def filter_never_passes(evidence: Evidence) -> Finding | None:
     if evidence.stall is None or evidence.phase not in _AWAITS_DATA:
         return None
-    stacks, rejected = evidence.stacks, _rejected(evidence)
-    filters = [node for node in evidence.nodes if node.op == "filter"]
-    endless = [node for node in evidence.nodes if node.settings.get("count") in (None, INFINITE)]
+    role = "validation" if evidence.phase is Phase.VALIDATION else "train"
+    stacks, rejected, nodes = evidence.stacks, _rejected(evidence, role), _nodes(evidence, role)
+    filters = [node for node in nodes if node.op == "filter"]
+    endless = [node for node in nodes if node.settings.get("count") in (None, INFINITE)]
     repeats = [node for node in endless if node.op == "repeat"]
     searching = _searching(stacks) if stacks is not None else None
     if rejected is None and (searching is None or not (filters or repeats)):
@@ -50,9 +51,16 @@ def _searching(stacks: StackReading) -> Fact | None:
     return Fact("pipeline.threads-busy", {"count": len(native), "names": names}, stacks.source)
 
 
-def _rejected(evidence: Evidence) -> Fact | None:
+def _nodes(evidence: Evidence, role: str) -> tuple[PipelineNode, ...]:
+    data = evidence.data(role)
+    if role == "train" or data is None:
+        return evidence.nodes
+    return tuple(pipeline_node(node, data.source) for node in data.event.nodes)
+
+
+def _rejected(evidence: Evidence, role: str) -> Fact | None:
     """By tf.data's own counters: the filter took in thousands and passed none on between two samples."""
-    seen = [one for one in evidence.all(ev.PipelineSeen) if one.event.role == "train"]
+    seen = [one for one in evidence.all(ev.PipelineSeen) if one.event.role == role]
     if len(seen) < 2 or len(seen[-2].event.nodes) != len(seen[-1].event.nodes):
         return None
     before, after = seen[-2:]

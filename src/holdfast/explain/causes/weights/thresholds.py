@@ -58,6 +58,8 @@ EPOCHS_MEANT = 3
 FEW_UPDATES, UNFINISHED_UPDATES = 100, 1000
 #: A handful of updates, after which the loss is above this share of that of a constant answer.
 HANDFUL_OF_UPDATES, NEAR_CONSTANT = 20, 0.75
+#: Times the loss of a constant answer that a fresh network has at most in its first batches. Chosen.
+FRESH_LOSS = 2.0
 #: A loss that falls by this share from the middle of the training to its end is still on its way.
 STILL_FALLING = 0.1
 
