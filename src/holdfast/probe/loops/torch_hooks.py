@@ -72,6 +72,11 @@ def hook_loader(context: ProbeContext, module: Any) -> None:
         context, module._BaseDataLoaderIter, "_reset", PART,
         before=lambda args, kwargs: context.loop.iterator_restarts(args[0]),
     )  # fmt: skip
+    observe(
+        context, module.DataLoader, "__len__", PART,
+        before=lambda args, kwargs: args[0],
+        after=lambda loader, batches: None if batches else context.inputs.datasets.loader_is_empty(loader),
+    )  # fmt: skip
 
 
 def hook_module(context: ProbeContext, module: Any) -> None:
