@@ -17,6 +17,7 @@ from .loop_data.eager_operations import EagerOperations
 from .loop_data.gpu_losses import GpuLosses
 from .loop_data.loop_model import LoopModel
 from .loop_data.loss_metrics import LossMetrics
+from .loop_data.half_range import HalfRange
 from .loop_data.loss_scaler import LossScaler
 from .loop_data.loss_terms import LossTerms
 from .loop_data.normalisation import Averages
@@ -61,6 +62,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.gradients = UnappliedGradients(context)
     context.torch_gradients = TorchGradients(context)
     context.loss_scaler = LossScaler(context)
+    context.half_range = HalfRange(context)
     context.gpu_losses = GpuLosses(context)
     context.loss_calls = LossCalls(context)
     context.loss_metrics = LossMetrics(context)

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from ...journal.events import StateDictLoaded
-from ..loop_data import loss_scaler
+from ..loop_data import half_range, loss_scaler
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
@@ -55,7 +55,9 @@ def hook_tensor(context: ProbeContext, module: Any) -> None:
     loop, gradients = context.loop, context.torch_gradients
 
     def begins(args: Any, kwargs: Any) -> None:
-        loop.gradient_taken(context.loss_scaler.original(args[0]))
+        unscaled = context.loss_scaler.original(args[0])
+        loop.gradient_taken(unscaled)
+        context.guard(half_range.PART, context.half_range.backward_begins, args[0], unscaled)
         context.guard(loss_scaler.PART, context.loss_scaler.backward_begins, args[0])
         context.guard(torch_gradients.PART, gradients.backward_begins, args[0])
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..loop_data.gpu_losses import GpuLosses
     from ..loop_data.loop_model import LoopModel
     from ..loop_data.loss_metrics import LossMetrics
+    from ..loop_data.half_range import HalfRange
     from ..loop_data.loss_scaler import LossScaler
     from ..loop_data.loss_terms import LossTerms
     from ..loop_data.normalisation import Averages
@@ -94,6 +95,7 @@ class ProbeContext:
     torch_gradients: TorchGradients
     gpu_losses: GpuLosses
     loss_scaler: LossScaler
+    half_range: HalfRange
     loss_calls: LossCalls
     loss_terms: LossTerms
     loss_metrics: LossMetrics
@@ -176,7 +178,7 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop,
-            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_scaler, self.loss_calls,
+            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_scaler, self.half_range, self.loss_calls,
             self.loss_terms,
             self.loss_metrics,
             self.step_arguments,
