@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..loop_data.normalisation import Averages
     from ..loop_data.step_arguments import StepArguments
     from ..loop_data.torch_layers import TorchLayers
+    from ..loop_data.unmoved_averages import UnmovedAverages
     from ..loops.custom_loop import CustomLoop
     from ..loops.data_end import DataEnd
     from ..loops.function_traces import TraceCounter
@@ -104,6 +105,7 @@ class ProbeContext:
     torch_layers: TorchLayers
     loop_model: LoopModel
     averages: Averages
+    unmoved_averages: UnmovedAverages
     data_end: DataEnd
     hand_updates: HandUpdates
     inputs: InputObserver
@@ -178,8 +180,8 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop,
-            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_scaler, self.half_range, self.loss_calls,
-            self.loss_terms,
+            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_scaler, self.half_range,
+            self.unmoved_averages, self.loss_calls, self.loss_terms,
             self.loss_metrics,
             self.step_arguments,
             self.eager_operations, self.torch_layers, self.loop_model, self.data_end, self.hand_updates,

@@ -73,6 +73,8 @@ TITLES: dict[str, Text] = {
     "batch-norm-misused.lags": "the averages of batch normalisation are still {left:percent} what they began "
     "with after "
     "{steps:count step}: as it predicts, the model is another than the one that was trained",
+    "batch-norm-misused.thrown-away": "the step at {where} throws away the averages of its batch normalisation: they "
+    "are 0 and 1 after {steps:count step}, and {evaluated:or the evaluation} normalises by them",
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
     "too-few-updates": "the training ended after {steps:count update}[, with the loss still falling{falls:if}]",
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
@@ -126,6 +128,8 @@ FACTS: dict[str, Text] = {
     "a factor "
     "of {times:number}",
     "loss.validated": "in epoch {epoch} the loss was {loss:number} in training and {validated:number} in validation",
+    "norm.averages-unmoved": "the step normalises by its batch and computes new averages ({names:list 4}), which are "
+    "still 0 and 1 as they began when the function at {evaluated} was given them after {steps:count step}",
     "norm.lags": "the moving averages of mean and variance were updated {steps:count} times; at the usual "
     "momentum of 0.99 "
     "some 500 updates are needed",
@@ -179,6 +183,11 @@ REMEDIES: dict[str, Advice] = {
         "keras.optimizers.{optimizer}(learning_rate={learning_rate})",
     ),
     "batch.enlarge": Advice("use batches of 16 rows or more", "model.fit(x, y, batch_size=32)"),
+    "norm.keep-new-averages": Advice(
+        "return the new averages from the step, and put them into the state that the next one is given",
+        "(loss, new), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params)\n"
+        'state = state.apply_gradients(grads=grads, batch_stats=new["batch_stats"])',
+    ),
     "norm.use-layer-norm": Advice(
         "use a normalisation that does not depend on the batch", "keras.layers.LayerNormalization()"
     ),
