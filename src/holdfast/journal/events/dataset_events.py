@@ -81,7 +81,7 @@ class LaterPassEmpty(Event):
 
     passes: int = 0  # so far, of what was trained on since the newest step; 0: a later one gave something
     step: int = 0  # the newest one
-    trained: bool = False  # steps were done with what the same loop, or the same dataset, gave before
+    trained: int = 0  # passes before it, of the same loop or the same dataset, in which steps were done
     where: str = ""
 
 

@@ -36,7 +36,15 @@ _SINGULAR = frozenset(
      "MaskedFill", "Where", "Xlogy", "Prod", "Cumprod", "Digamma", "Lgamma"]
 )  # fmt: skip
 
+#: Of finite numbers they make finite ones, in any format.
+_BOUNDED = frozenset(["Softmax", "LogSoftmax", "Sigmoid", "Tanh", "Relu"])
 _LEAF = frozenset({"AccumulateGrad"})
+_ROUNDS = "ToCopy"
+#: Which of its inputs an operation keeps under a name.
+_PLACES: dict[Any, int] = {
+    "self": 0, "input": 0, "other": 1, "mat2": 1, "weight": 1, "vec": 1,
+    ("Addmm", "mat1"): 1, ("Addmm", "mat2"): 2, ("Baddbmm", "batch1"): 1, ("Baddbmm", "batch2"): 2,
+}  # fmt: skip
 
 
 class HalfRange:
@@ -93,17 +101,19 @@ def left_range(loss: Any) -> tuple[list[str], float] | None:
         if node in seen:
             continue
         seen.add(node)
-        kind, values = kind_of(node), [value for _, value in _kept(node)]
-        finite = bool(values) and all(bool(value.isfinite().all()) for value in values)
+        kind, kept = kind_of(node), dict(_kept(node))
+        finite = {name: one for name, one in kept.items() if bool(one.isfinite().all())}
         if _may_break(node, kind) or not (finite or kind in _MAKES | _SAME_VALUES | _LEAF):
             return None
         if kind in _MAKES:
             made.append(node)
-            largest = max([largest, *(float(value.abs().max()) for value in values if finite)])
-        if (kind in _MAKES and not finite) or kind in _SAME_VALUES:
-            pending += [child for child, _ in node.next_functions]
-    made = sorted([node for node in made if _returns_half(node)], key=_order)
-    return ([kind_of(node).lower() for node in made], largest) if made else None
+            largest = max([largest, *(float(one.abs().max()) for one in finite.values())])
+        if kind in _MAKES | _SAME_VALUES:
+            known = {_PLACES.get((kind, name), _PLACES.get(name)) for name in finite}
+            pending += [child for place, (child, _) in enumerate(node.next_functions) if place not in known]
+    halves = sorted([node for node in made if _returns_half(node)], key=_order)
+    computed = [node for node in halves if kind_of(node) != _ROUNDS] or halves
+    return ([kind_of(node).lower() for node in computed], largest) if halves else None
 
 
 def _behind_first_broken(loss: Any) -> list[Any]:
@@ -112,7 +122,8 @@ def _behind_first_broken(loss: Any) -> list[Any]:
     for node in sorted(nodes, key=_order):
         broken = [name for name, value in _kept(node) if not bool(value.isfinite().all())]
         if broken:
-            return [node] if "result" in broken else [child for child, _ in node.next_functions]
+            itself = "result" in broken and kind_of(node) not in _BOUNDED
+            return [node] if itself else [child for child, _ in node.next_functions]
     return [loss.grad_fn]
 
 

@@ -29,6 +29,14 @@ class _Average(NamedTuple):
     shape: tuple[int, ...]
 
 
+class _Evaluation(NamedTuple):
+    """The newest call of a function that reads arrays of these shapes."""
+
+    step: int
+    where: str
+    read: list[Any]
+
+
 class UnmovedAverages:
     """Of all jitted functions of a process."""
 
@@ -40,9 +48,11 @@ class UnmovedAverages:
         self._candidates: dict[int, str] = {}  # by their places among the arguments of the step
         self._unmoved: dict[int, _Average] = {}
         self._where = ""
-        self._read_by: dict[int, frozenset[int]] = {}  # of a function that does not train: arguments that it reads
+        self._read_by: dict[
+            int, frozenset[int]
+        ] = {}  # of a function that does not train: arguments that it reads
         self._not_before_ns = 0
-        self._newest: AveragesUnmoved | None = None
+        self._newest: _Evaluation | None = None
 
     def step_read(self, jaxpr: Any, given: Any, weights: set[int], loss_place: int, where: str) -> None:
         """The program of a step, after its first call; arrays that were donated to that are gone."""
@@ -71,22 +81,18 @@ class UnmovedAverages:
         self._unmoved = unmoved
 
     def evaluated(self, function: Any, given: Any) -> None:
-        """A jitted function that does not train was called."""
+        """A jitted function that does not train was called. What it read is kept, and looked at when the process ends:
+        it may not be computed yet."""
         if not self._unmoved or time.perf_counter_ns() < self._not_before_ns:
             return
         arrays = _leaves(given)
         places = self._places(function, given, len(arrays))  # asks once for the program, which takes long
         begun = time.perf_counter_ns()
-        wanted = set(self._unmoved.values())
-        shapes = {one.shape for one in wanted}
-        read = [arrays[place] for place in places]
-        averages = [_average(one) for one in read if tuple(getattr(one, "shape", ())) in shapes]
-        if averages:
-            self._newest = AveragesUnmoved(
-                step=self._context.heartbeat.step, where=self._where,
-                names=list(self._candidates.values()) if wanted <= set(averages) else [],
-                evaluated=user_lines.of_function(getattr(function, "__wrapped__", function)),
-            )  # fmt: skip
+        shapes = {one.shape for one in self._unmoved.values()}
+        read = [arrays[place] for place in places if tuple(getattr(arrays[place], "shape", ())) in shapes]
+        if read:
+            where = user_lines.of_function(getattr(function, "__wrapped__", function))
+            self._newest = _Evaluation(self._context.heartbeat.step, where, read)
         self._not_before_ns = begun + int((time.perf_counter_ns() - begun) / _SHARE)
 
     def _places(self, function: Any, given: Any, count: int) -> frozenset[int]:
@@ -102,8 +108,21 @@ class UnmovedAverages:
         return places
 
     def _write(self) -> None:
-        if self._newest is not None and self._newest.names and self._unmoved:
-            self._context.record(self._newest)
+        newest = self._newest
+        if (
+            newest is None
+            or not self._unmoved
+            or not set(self._unmoved.values()) <= set(map(_average, newest.read))
+        ):
+            return
+        self._context.record(
+            AveragesUnmoved(
+                step=newest.step,
+                names=list(self._candidates.values()),
+                where=self._where,
+                evaluated=newest.where,
+            )
+        )
 
 
 def read_arguments(jaxpr: Any, outputs: list[bool]) -> set[int] | None:

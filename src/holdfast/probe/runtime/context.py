@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from ..learning.weight_motion import WeightMotion
     from ..loop_data.eager_operations import EagerOperations
     from ..loop_data.gpu_losses import GpuLosses
+    from ..loop_data.half_range import HalfRange
     from ..loop_data.loop_model import LoopModel
     from ..loop_data.loss_metrics import LossMetrics
-    from ..loop_data.half_range import HalfRange
     from ..loop_data.loss_scaler import LossScaler
     from ..loop_data.loss_terms import LossTerms
     from ..loop_data.normalisation import Averages

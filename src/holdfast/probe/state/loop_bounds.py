@@ -51,7 +51,9 @@ def around(frame: FrameType, names: dict[str, Any] | None = None) -> list[Bounde
 
 def line_of_loop(frame: FrameType | None) -> str:
     """Of the `for` whose data this frame draws right now, in its own line; "" where something else draws."""
-    own = _enclosing(loop_source.tree_of(frame.f_code.co_filename), frame.f_lineno) if frame is not None else []
+    own = (
+        _enclosing(loop_source.tree_of(frame.f_code.co_filename), frame.f_lineno) if frame is not None else []
+    )
     return user_lines.of_frame(frame) if own and is_header(own[-1], frame) else ""
 
 

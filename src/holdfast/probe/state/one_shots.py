@@ -61,9 +61,7 @@ def _in_rounds(
     holders = {name} if here is there else {key for key, value in there.items() if value is given}
     if not holders or any(_assigned_in(outer.node, one) for one in holders):
         return None
-    end = DataRanOut(
-        where=inner.where, iterator=name, planned=outer.rounds, bound=outer.bound, one_shot=True
-    )
+    end = DataRanOut(where=inner.where, iterator=name, planned=outer.rounds, bound=outer.bound, one_shot=True)
     return OneShot(_ended(given), end)
 
 

@@ -147,8 +147,8 @@ TITLES: dict[str, Text] = {
     "dataset-empty.validation": "the validation dataset[ ({where})] is empty: there are no val_ metrics",
     "dataset-smaller-than-batch": "{records:count record} are fewer than a batch of {batch}, and incomplete batches "
     "are dropped",
-    "dataset-smaller-than-batch.validation": "the validation[ ({where})] has no batch: {records:count record} are fewer "
-    "than a batch of {batch}, and incomplete batches are dropped",
+    "dataset-smaller-than-batch.validation": "the validation[ ({where})] has no batch: {records:count record} are "
+    "fewer than a batch of {batch}, and incomplete batches are dropped",
     "dataset-smaller-than-batch.workers": "each of the {workers} loader processes makes batches of its own, and none "
     "has {batch:count record} for one: incomplete batches are dropped",
     "undecodable-image": lambda values: (
@@ -227,7 +227,7 @@ FACTS: dict[str, Text] = {
     "validations.without-batches": "{count:count validation} ended after 0 batches, without a metric",
     "data.no-elements": "the {role} dataset has 0 elements, by its own count",
     "data.no-file-matched": "no file matched its pattern",
-    "loop.validation-empty": "{passes:count pass/passes} or more at {where}, in which nothing is trained, gave no batch",
+    "loop.validation-empty": "{passes:count pass/passes} or more at {where}, where nothing is trained, gave no batch",
     "loader.without-batches": lambda values: filled(
         "a loader[ ({where})] of {rows:count row}, which drops a batch of fewer than {batch}, has no batch"
         if values["batch"] and values["rows"]

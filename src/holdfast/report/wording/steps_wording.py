@@ -62,8 +62,8 @@ FACTS: dict[str, Text] = {
     "{steps:count step} were done in all",
     "iterator.ended-in-loop": "the iterator ended after {steps:count step} in a loop up to `{bound}` = "
     "{planned:count}; no step was done after that",
-    "iterator.ended-in-rounds": "a generator, `zip` or `map` can be gone through once: all {steps:count step} were done "
-    "in the first round of a loop up to `{bound}` = {planned:count}",
+    "iterator.ended-in-rounds": "a generator, `zip` or `map` can be gone through once: all {steps:count step} were "
+    "done in the first round of a loop up to `{bound}` = {planned:count}",
     "loop.later-passes-empty": "after {steps:count step} {passes:count pass/passes} or more at {where} gave no batch",
     "generator.behind-dataset": "its elements come from Python code that runs once[ ({where})]",
     "generator.not-restartable": "the data comes from a Python generator[ ({where})], which cannot be started again; "

@@ -44,7 +44,12 @@ def _by_operation(evidence: Evidence, broken: Recorded[ev.NonFiniteSeen] | None)
     if seen is None or passed_over(evidence) or (broken is None and not left_out):
         return None
     event = seen.event
-    values = {"operations": event.operations, "largest": event.largest, "step": event.step, "where": event.where}
+    values = {
+        "operations": event.operations,
+        "largest": event.largest,
+        "step": event.step,
+        "where": event.where,
+    }
     return Finding(
         Strength.SUPPORTED,
         Title("half-precision-overflow.operation", values),

@@ -48,7 +48,7 @@ def _of_later_passes(evidence: Evidence) -> Finding | None:
         return None
     values = {"steps": event.step, "passes": event.passes, "where": event.where}
     return Finding(
-        Strength.SUPPORTED,
+        Strength.supported_if(event.trained == 1),  # a stream may well end after several
         Title("generator-exhausted.later-passes", values),
         facts(seen[-1].fact("loop.later-passes-empty", **values), _behind(evidence)),
         [Remedy("generator.make-one-a-pass"), Remedy("generator.make-a-class")],
