@@ -40,7 +40,7 @@ _LISTED_CLASSES = 20
 #: A wrong answer gives the right class at most one half, which costs this much. Answers beyond it are no rounding.
 _COST_OF_AN_ERROR, _NO_ROUNDING = math.log(2), 0.1
 
-_CROSS_ENTROPIES = ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
+CROSS_ENTROPIES = ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
 
 
 class Course(NamedTuple):
@@ -194,7 +194,7 @@ def least_accuracy(evidence: Evidence) -> Fact | None:
         return None
     loss, seen = number_of(epochs[-1].event.logs.get("loss")), _accuracy(epochs[-1].event)
     rows = compared.event.loss != "binary_crossentropy" or (compared.event.units or 0) == 1
-    if loss is None or seen is None or not rows or compared.event.loss not in _CROSS_ENTROPIES:
+    if loss is None or seen is None or not rows or compared.event.loss not in CROSS_ENTROPIES:
         return None
     least = math.floor(100 * (1 - loss / _COST_OF_AN_ERROR)) / 100
     if not 0 <= seen < least - _NO_ROUNDING or loss < 0 or _outside(targets(evidence), compared.event):
@@ -245,10 +245,11 @@ def majority(evidence: Evidence) -> float | None:
     return max(seen.event.classes.values()) / max(1, seen.event.rows)
 
 
-def constant_loss(evidence: Evidence) -> float | None:
-    """Of the best answer that is the same for every input; None for losses of which that is not known."""
+def constant_loss(evidence: Evidence, *, of_part: bool = False) -> float | None:
+    """Of the best answer that is the same for every input; None for losses of which that is not known. `of_part`: also
+    of a loss that is one term among others."""
     seen, compared = targets(evidence), output(evidence)
-    if compared is not None and compared.event.part:
+    if compared is not None and compared.event.part and not of_part:
         return None
     if seen is None or compared is None or compared.event.own_loss or seen.event.shape not in ([], [1]):
         return _of_one_hot(seen, compared)
@@ -257,7 +258,7 @@ def constant_loss(evidence: Evidence) -> float | None:
         return values.std**2
     if loss == "mean_absolute_error":
         return values.median_deviation
-    return _entropy(values) if loss in _CROSS_ENTROPIES else None
+    return _entropy(values) if loss in CROSS_ENTROPIES else None
 
 
 def within_batch(evidence: Evidence) -> float | None:
