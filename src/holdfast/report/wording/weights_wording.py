@@ -85,8 +85,8 @@ TITLES: dict[str, Text] = {
     "regularisation-too-strong.collapsed": "the penalty on the weights has pressed them to nothing",
     "regularisation-too-strong.decayed": "a decay of the weights has pressed all of them to nothing: the largest "
     "layer has {shrunk:number} of its size",
-    "regularisation-too-strong.beside-loss": "a term beside the loss[ ({where})] has pressed all weights to nothing: the "
-    "largest layer has {shrunk:number} of its size",
+    "regularisation-too-strong.beside-loss": "a term beside the loss[ ({where})] has pressed all weights to nothing: "
+    "the largest layer has {shrunk:number} of its size",
     "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing "
     "was learned",
 }
@@ -143,8 +143,8 @@ FACTS: dict[str, Text] = {
     "loss.without-dropout": "the same rows have a loss of {loss:number} with dropout and of {predicts:number} without",
     "loss.penalty": "{penalty:number} of the loss of {loss:number} is a penalty on the weights",
     "weights.shrunk": "the weights have {shrunk:number} of the size that they began with",
-    "loss.ends-at-constant-of-term": "the loss is a sum of terms, and ends at {last:number}; the cross-entropy in it is "
-    "{constant:number} for the best answer that ignores the inputs",
+    "loss.ends-at-constant-of-term": "the loss is a sum of terms, and ends at {last:number}; the cross-entropy in it "
+    "is {constant:number} for the best answer that ignores the inputs",
     "model.little-trainable": "{trainable:count} of {parameters:count} parameters are trainable[ ({where})]",
 }
 
