@@ -7,6 +7,7 @@ only after GradScaler has left out some steps in a row.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...journal.events import HalfRangeLeft
@@ -68,7 +69,7 @@ class HalfRange:
         on_host = str(loss.device.type) == "cpu"
         if not self._half or not (on_host or self._context.loss_scaler.in_a_row >= _LEFT_OUT):
             return
-        if unscaled.dim() == 0 and not bool(unscaled.isfinite()):
+        if unscaled.dim() == 0 and not math.isfinite(float(unscaled)):
             self._over = True
             self._search(loss)
 
