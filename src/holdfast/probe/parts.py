@@ -15,6 +15,7 @@ from .learning.learning_observer import LearningObserver
 from .learning.weight_motion import WeightMotion
 from .loop_data.eager_operations import EagerOperations
 from .loop_data.gpu_losses import GpuLosses
+from .loop_data.half_range import HalfRange
 from .loop_data.loop_model import LoopModel
 from .loop_data.loss_metrics import LossMetrics
 from .loop_data.loss_scaler import LossScaler
@@ -22,6 +23,7 @@ from .loop_data.loss_terms import LossTerms
 from .loop_data.normalisation import Averages
 from .loop_data.step_arguments import StepArguments
 from .loop_data.torch_layers import TorchLayers
+from .loop_data.unmoved_averages import UnmovedAverages
 from .loop_data.update_counts import UpdateCounts
 from .loops.custom_loop import CustomLoop
 from .loops.data_end import DataEnd
@@ -62,6 +64,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.gradients = UnappliedGradients(context)
     context.torch_gradients = TorchGradients(context)
     context.loss_scaler = LossScaler(context)
+    context.half_range = HalfRange(context)
     context.gpu_losses = GpuLosses(context)
     context.loss_calls = LossCalls(context)
     context.loss_metrics = LossMetrics(context)
@@ -72,6 +75,7 @@ def create_context(run_dir: str, *, attempt: int, role: str) -> ProbeContext:
     context.update_counts = UpdateCounts(context)
     context.loop_model = LoopModel(context)
     context.averages = Averages(context)
+    context.unmoved_averages = UnmovedAverages(context)
     context.data_end = DataEnd(context)
     context.hand_updates = HandUpdates(context)
     context.inputs = InputObserver(context)

@@ -146,3 +146,17 @@ def test_a_model_that_is_saved_is_meant_to_predict(tmp_path: Path) -> None:
     run.probe(ev.SaveDone(path="m.keras"), _averages(fit=None))
     run.ended(0)
     assert run.blamed() == ["batch-norm-misused"]
+
+
+@pytest.mark.parametrize(("step", "blamed"), [(600, ["batch-norm-misused"]), (40, [])])
+def test_averages_that_a_step_of_jax_throws_away(tmp_path: Path, step: int, blamed: list[str]) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:80"))
+    names = ["batch_stats.norm.mean", "batch_stats.norm.var"]
+    run.probe(ev.AveragesUnmoved(step=step, names=names, where="train.py:44", evaluated="train.py:55"))
+    run.ended(0)
+    assert run.blamed() == blamed
+    if blamed:
+        first = run.first()
+        assert first.title.kind == "batch-norm-misused.thrown-away"
+        assert facts(first)["norm.averages-unmoved"]["names"] == names

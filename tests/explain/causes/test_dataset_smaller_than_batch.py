@@ -101,3 +101,92 @@ def test_an_error_that_follows_from_it(tmp_path: Path, kind: str, message: str, 
     run.probe(pipeline(source, batch, cardinality=0))
     run.raised(kind, message)
     assert (run.first().cause == "dataset-smaller-than-batch") is found
+
+
+_DROPS = {"op": "batch", "batch_size": 64, "drop_remainder": True, "where": "train.py:9"}
+_METRIC = "Early stopping conditioned on metric `val_loss` which is not available."
+
+
+def _loader(run: Run, rows: int | None, batch: int | None) -> None:
+    run.probe(ev.LoaderEmpty(rows=rows, batch=batch, where="train.py:41"))
+    run.samples(2, phase="step", step=30, rss_bytes=1 << 28)
+
+
+def test_a_validation_without_a_batch_is_why_its_metric_is_missing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _loader(run, 132, 192)
+    run.raised("RuntimeError", _METRIC)
+    assert run.slugs() == ["dataset-smaller-than-batch", "monitor-missing"]
+    first = run.first()
+    assert (first.strength.word, first.led_to) == ("established", "monitor-missing")
+    assert first.title.values == {"records": 132, "batch": 192, "where": "train.py:41"}
+    assert [one.kind for one in first.remedies] == ["loader.keep-last", "batch.shrink-to-dataset"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch", "message", "first"),
+    [
+        (0, None, _METRIC, "dataset-empty"),
+        (None, None, _METRIC, "dataset-empty"),
+        (132, 192, "mat1 and mat2 shapes cannot be multiplied", "script-error"),
+    ],
+)
+def test_other_loaders_without_a_batch(
+    tmp_path: Path, rows: int | None, batch: int | None, message: str, first: str
+) -> None:
+    run = Run(tmp_path / "run")
+    _loader(run, rows, batch)
+    run.raised("RuntimeError", message)
+    assert run.first().cause == first
+
+
+def test_a_loader_that_was_asked_and_left_out(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _loader(run, 132, 192)
+    run.ended(0)
+    assert run.blamed() == []
+
+
+@pytest.mark.parametrize(
+    ("records", "passes", "blamed"),
+    [
+        (40, [1, 2, 4], ["dataset-smaller-than-batch"]),
+        (40, [1], []),
+        (40, [1, 2, 0], []),  # a later pass gave something
+        (640, [1, 2, 4], []),
+    ],
+)
+def test_a_loop_of_ones_own_that_validates_nothing(
+    tmp_path: Path, records: int, passes: list[int], blamed: list[str]
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="tf_function", where="train.py:20"))
+    data = pipeline({"op": "range", "cardinality": records}, _DROPS, cardinality=records // 64)
+    run.probe(data.changed(role="validation", where="train.py:24"))
+    for step, count in enumerate(passes):
+        run.probe(ev.LaterPassEmpty(passes=count, step=10 * step + 10, where="train.py:24"))
+    run.samples(2, phase="step", step=80, rss_bytes=1 << 28)
+    run.ended(0)
+    assert run.blamed() == blamed
+
+
+def test_a_mean_over_no_batches(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    data = pipeline({"op": "source", "cardinality": 50}, _DROPS, cardinality=0)
+    run.probe(data.changed(role="validation", type="torch", where="train.py:24"))
+    run.probe(ev.LaterPassEmpty(passes=1, step=17, where="train.py:24"))
+    run.samples(2, phase="step", step=17, rss_bytes=1 << 28)
+    run.raised("ZeroDivisionError", "division by zero")
+    assert run.slugs() == ["dataset-smaller-than-batch"]
+
+
+def test_a_validation_of_fit(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    callback = {"class": "EarlyStopping", "settings": {"monitor": "val_loss", "patience": 1}}
+    run.fit(validation=True, callbacks=[callback])
+    data = pipeline({"op": "range", "cardinality": 40}, _DROPS, cardinality=0)
+    run.probe(data.changed(role="validation", where="train.py:24"))
+    run.probe(*(ev.ValidationDone(fit=1, epoch=epoch, batches=0) for epoch in range(3)))
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    assert run.slugs() == ["dataset-smaller-than-batch", "monitor-missing"]

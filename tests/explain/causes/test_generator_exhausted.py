@@ -85,3 +85,50 @@ def test_a_generator_of_the_validation(tmp_path: Path, batches: list[int], kind:
         assert (first.title.kind, first.ends) == ("generator-exhausted.validation", False)
         assert first.title.values == {"validations": 3}
         assert facts(first)["validation.batches"] == {"batches": batches}
+
+
+def _later_passes(run: Run, *passes: int, step: int = 40, done: int = 40, trained: int = 1) -> None:
+    run.probe(ev.LoopSeen(by="tf_function", where="train.py:55"))
+    nodes = [{"op": "generator", "where": "train.py:38"}, {"op": "batch", "batch_size": 50}]
+    run.probe(ev.DatasetSeen(type="tf.data", cardinality=-2, nodes=nodes, where="train.py:68"))
+    for count in passes:
+        run.probe(ev.LaterPassEmpty(passes=count, step=step, trained=trained, where="train.py:68"))
+    run.samples(2, phase="step", step=done, rss_bytes=1 << 28)
+    run.ended(0)
+
+
+def test_a_loop_over_a_dataset_whose_generator_is_used_up(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    _later_passes(run, 1, 2, 4, 8)
+    first = run.first()
+    assert (first.cause, first.strength) == ("generator-exhausted", Strength.SUPPORTED)
+    assert first.title.values == {"steps": 40, "passes": 8, "where": "train.py:68"}
+    assert facts(first)["generator.behind-dataset"] == {"where": "train.py:38"}
+
+
+@pytest.mark.parametrize(
+    ("passes", "more"),
+    [
+        ([1], {}),  # a look whether there is any more
+        ([1, 2], {"done": 80}),  # it went on
+        ([1, 2, 4], {"trained": 5}),  # a stream that ends
+        ([1, 2, 4], {"trained": 0}),  # something else than what is trained on
+    ],
+)
+def test_empty_passes_that_end_no_training(tmp_path: Path, passes: list[int], more: dict[str, Any]) -> None:
+    run = Run(tmp_path / "run")
+    _later_passes(run, *passes, **more)
+    assert run.blamed() == []
+
+
+@pytest.mark.parametrize(("code", "blamed"), [(0, ["generator-exhausted"]), (1, [])])
+def test_an_iterator_in_rounds(tmp_path: Path, code: int, blamed: list[str]) -> None:
+    """Of a run that was broken off it is not known how far its first round had come."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:30"))
+    run.probe(
+        ev.DataRanOut(where="train.py:28", iterator="pairs", step=30, planned=10, bound="10", one_shot=True)
+    )
+    run.samples(2, phase="step", step=30, rss_bytes=1 << 28)
+    run.ended(code)
+    assert [one for one in run.blamed() if one == "generator-exhausted"] == blamed

@@ -74,3 +74,36 @@ def test_a_scaler_that_leaves_out_step_after_step(
     run.ended(0)
     found = [one.strength for one in run.verdict().findings if one.cause == "half-precision-overflow"]
     assert found == ([strength] if strength else [])
+
+
+@pytest.mark.parametrize(
+    ("broken", "in_a_row", "blamed"), [(True, 0, True), (False, 72, True), (False, 3, False)]
+)
+def test_an_operation_of_float16(tmp_path: Path, broken: bool, in_a_row: int, blamed: bool) -> None:
+    """With the loss that broke, or a scaler that leaves out every step; at the first steps a scaler may."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:50"))
+    run.probe(ev.HalfRangeLeft(step=1, operations=["pow", "sum"], largest=4.02, where="train.py:56"))
+    if broken:
+        run.probe(ev.NonFiniteSeen(what="loss", name="loss", step=1, value="nan", precision="torch.float32"))
+    run.probe(ev.ScalerSeen(steps=80, skipped=in_a_row, in_a_row=in_a_row, half=True, where="train.py:57"))
+    run.ended(0)
+    assert ("half-precision-overflow" in run.slugs()) is blamed
+    if blamed:
+        first = run.first()
+        assert (first.cause, first.strength) == ("half-precision-overflow", Strength.SUPPORTED)
+        assert facts(first)["half.operation-left-range"] == {
+            "operations": ["pow", "sum"], "largest": 4.02, "step": 1, "where": "train.py:56"
+        }  # fmt: skip
+        assert remedies(first) == ["precision.use-bfloat16-in-torch", "precision.keep-float32-in-torch"]
+
+
+def test_a_loss_that_broke_once_and_was_left_out(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.HalfRangeLeft(step=20, operations=["mm"], largest=300.0, where="train.py:56"))
+    for step in range(1, 60):
+        loss = float("inf") if step == 20 else 1.0 / step
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
+    run.probe(ev.NonFiniteSeen(what="loss", name="loss", step=20, value="inf", weights_finite=True))
+    run.ended(0)
+    assert run.blamed() == []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
 from tests.explain.looked_at import FALLS, FLAT, dense, kernel, look, moves, predictions, targets, trained
 from tests.explain.made import Run, facts
 
@@ -64,3 +65,47 @@ def test_kernels_that_a_decay_in_the_optimizer_has_pressed_to_nothing(
     first, last = ({**kernel(f"weight {place}", 0.1), "rms": size} for place, size in enumerate(rms))
     trained(run, losses, moves(first, last))
     assert ("regularisation-too-strong" in run.slugs()) is blamed
+
+
+@pytest.mark.parametrize(
+    ("rms", "part", "last", "blamed"),
+    [
+        (1e-4, True, 0.694, True),
+        (1e-4, True, 0.4, False),  # something was learned beside it
+        (0.02, True, 0.694, False),  # the kernels are there
+        (1e-4, False, 0.694, True),  # all of the loss is known, and it is that of a constant answer
+    ],
+)
+def test_a_term_beside_the_loss_of_a_loop(
+    tmp_path: Path, rms: float, part: bool, last: float, blamed: bool
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.LoopSeen(by="jax", where="train.py:14"))
+    run.probe(
+        ev.OutputSeen(
+            by="call", layer="Dense", units=2, activation="linear", loss="sparse_categorical_crossentropy",
+            from_logits=True, part=part, loss_where="train.py:14", prediction_shape=[60, 2], target_shape=[60],
+        )
+    )  # fmt: skip
+    run.probe(ev.ValuesSeen(role="target", rows=2000, classes={"0": 1000, "1": 1000}, class_count=2))
+    for step in range(1, 800, 4):
+        loss = 60.0 * 0.9**step + last
+        run.probe(ev.LossSeen(step=step, logs={"loss": loss}, step_loss=loss))
+    kernels = [
+        {
+            **kernel(f"weight {place}", 0.1),
+            "name": "",
+            "rms": rms * (place + 1),
+            "rms_before": 0.4,
+            "equal_units": False,
+        }
+        for place in range(2)
+    ]
+    run.probe(ev.WeightsMoved(since="start", step=511, variables=kernels))
+    run.samples(2, phase="step", step=800, rss_bytes=1 << 28)
+    run.ended(0)
+    assert ("regularisation-too-strong" in run.slugs()) is blamed
+    if blamed and part:
+        first = run.first()
+        assert first.title.kind == "regularisation-too-strong.beside-loss"
+        assert facts(first)["loss.ends-at-constant-of-term"]["where"] == "train.py:14"

@@ -96,3 +96,42 @@ def test_a_generator_inside_a_loop_of_epochs(tmp_path: Path) -> None:
 )
 def test_generators_that_are_used_as_they_should(tmp_path: Path, source: str) -> None:
     assert recorded(_run(source, tmp_path, batches=_batches), DataRanOut) == []
+
+
+_IN_A_FUNCTION = """
+def sweep(rows):
+    for row in rows:
+        step()
+
+data = batches()
+for epoch in range(4):
+    sweep(data)
+"""
+
+
+@pytest.mark.parametrize(
+    "made", ["zip(range(3), 'abc')", "map(str, range(3))", "filter(None, [1, 2, 3])", "iter([1, 2, 3])"]
+)
+@pytest.mark.parametrize("source", [_TWICE, _IN_A_FUNCTION])
+def test_other_iterators_that_are_gone_through_once(tmp_path: Path, source: str, made: str) -> None:
+    context = _run(source.replace("data = batches()", f"data = {made}"), tmp_path)
+    [seen] = recorded(context, DataRanOut)
+    assert (seen.step, seen.planned, seen.one_shot) == (3, 4, True)
+    assert seen.iterator == ("rows" if source is _IN_A_FUNCTION else "data")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _IN_A_FUNCTION.replace("sweep(data)", "sweep(batches())"),
+        _IN_A_FUNCTION.replace("    sweep(data)", "    data = batches()\n    sweep(data)"),
+        _IN_A_FUNCTION.replace("data = batches()", "data = [1, 2, 3]"),
+        _IN_A_FUNCTION.replace("        step()", "        step()\n        return"),
+        _TWICE.replace("batches()", "zip('abc', 'abc')").replace(
+            "    for batch in data:\n        step()",
+            "    try:\n        for batch in data:\n            step()\n    except ValueError:\n        pass",
+        ),
+    ],
+)
+def test_data_that_starts_again_or_may_be_left(tmp_path: Path, source: str) -> None:
+    assert recorded(_run(source, tmp_path, batches=_batches), DataRanOut) == []

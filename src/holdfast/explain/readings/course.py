@@ -42,7 +42,7 @@ _LISTED_CLASSES = 20
 #: A wrong answer gives the right class at most one half, which costs this much. Answers beyond it are no rounding.
 _COST_OF_AN_ERROR, _NO_ROUNDING = math.log(2), 0.1
 
-_CROSS_ENTROPIES = ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
+CROSS_ENTROPIES = ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
 
 
 class Course(NamedTuple):
@@ -196,7 +196,7 @@ def least_accuracy(evidence: Evidence) -> Fact | None:
         return None
     loss, seen = number_of(epochs[-1].event.logs.get("loss")), _accuracy(epochs[-1].event)
     rows = compared.event.loss != "binary_crossentropy" or (compared.event.units or 0) == 1
-    if loss is None or seen is None or not rows or compared.event.loss not in _CROSS_ENTROPIES:
+    if loss is None or seen is None or not rows or compared.event.loss not in CROSS_ENTROPIES:
         return None
     least = math.floor(100 * (1 - loss / _COST_OF_AN_ERROR)) / 100
     if not 0 <= seen < least - _NO_ROUNDING or loss < 0 or _outside(targets(evidence), compared.event):
@@ -281,7 +281,7 @@ def constant_loss(evidence: Evidence, *, of_part: bool = False) -> float | None:
         return values.std**2
     if loss == "mean_absolute_error":
         return values.median_deviation
-    return _entropy(values) if loss in _CROSS_ENTROPIES else None
+    return _entropy(values) if loss in CROSS_ENTROPIES else None
 
 
 def within_batch(evidence: Evidence) -> float | None:

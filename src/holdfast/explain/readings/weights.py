@@ -23,7 +23,7 @@ RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional", "RNN", "ConvLSTM2D")
 NORMALISING = ("BatchNormalization", "SyncBatchNormalization")
 #: Share of its first size that is left of every kernel, where nothing but a decay leads; and the kernels that show it.
 #: Chosen.
-_NOTHING_LEFT, _FEWEST_KERNELS = 1e-3, 2
+_NOTHING_LEFT, _FEWEST_KERNELS = 1e-2, 2
 
 
 def looked_at(evidence: Evidence) -> Recorded[ev.LayersMeasured] | None:

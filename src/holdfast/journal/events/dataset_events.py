@@ -75,6 +75,25 @@ class EmptyPassSeen(Event):
     where: str = ""
 
 
+class LaterPassEmpty(Event):
+    """A pass over data gave nothing, after steps had been done. Written at the first one and at each doubling, and
+    once more where a later pass gave something."""
+
+    passes: int = 0  # so far, of what was trained on since the newest step; 0: a later one gave something
+    step: int = 0  # the newest one
+    trained: int = 0  # passes before it, of the same loop or the same dataset, in which steps were done
+    where: str = ""
+
+
+class LoaderEmpty(Event):
+    """A loader of torch was asked how many batches it has, and it has none. Written once for each."""
+
+    rows: int | None = None  # None: not known
+    batch: int | None = None  # where the incomplete batch is dropped
+    step: int = 0  # the newest one then
+    where: str = ""
+
+
 class IncompleteBatchDropped(Event):
     """A loader of torch read all that its dataset has, less than one batch, and dropped it, since it drops what is
     incomplete. Written before any step, by the process that read it: each worker makes batches of its own."""

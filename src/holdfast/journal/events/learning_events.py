@@ -228,6 +228,16 @@ class NormalisationSeen(Event):
     evaluated: bool | None = None  # the model was switched to inference; None: not known
 
 
+class AveragesUnmoved(Event):
+    """What a jitted function of JAX that does not train was given last: moving averages that are 0 and 1 as they began,
+    though the step computes new ones at each call."""
+
+    step: int = 0  # the newest one then
+    names: list[str] = field(default_factory=list)
+    where: str = ""  # of the step
+    evaluated: str = ""  # the other function
+
+
 class DropoutSeen(Event):
     """The shares of values that the dropouts of one step of a loop have dropped, from the input on."""
 

@@ -52,6 +52,15 @@ class ScalerSeen(Event):
     where: str = ""
 
 
+class HalfRangeLeft(Event):
+    """The first loss of a loop on torch that was not finite: it comes of operations in float16 whose inputs were."""
+
+    step: int = 0
+    operations: list[str] = field(default_factory=list)  # from the finite values on
+    largest: float = 0.0  # of those values
+    where: str = ""  # of `backward`
+
+
 class PassDone(Event):
     """A loop of the user's own started its dataset again: how the pass before went."""
 

@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 from ...journal.beats import Phase
-from ...journal.events import DatasetSeen
+from ...journal.events import DatasetSeen, LoaderEmpty
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
@@ -49,6 +49,7 @@ class DatasetLog:
 
     def new_run(self) -> None:
         self._recorded: set[tuple[Any, ...]] = set()
+        self._empty_at: set[str] = set()  # lines that asked loaders without a batch for their length
 
     def epoch_iterator_made(self, iterator: Any) -> None:
         """Keras 3 has chosen an adapter for what it was given. On TensorFlow the batch is fetched inside the compiled
@@ -78,6 +79,18 @@ class DatasetLog:
             self.record(_of_loader(iterator, getattr(iterator, "_num_workers", None), batches, role, where))
         else:
             self.record(of_tf_data(self._context, iterator._dataset, role, where))
+
+    def loader_is_empty(self, loader: Any) -> None:
+        """A loader of torch says that it has no batch; who asks may leave it out for that."""
+        where = user_lines.caller_line()
+        if where in self._empty_at or len(self._empty_at) >= _MAX_RECORDED:
+            return
+        self._empty_at.add(where)
+        rows, batch = rows_and_batch(loader)
+        rows = rows if rows is not None else _length(getattr(loader, "dataset", None))
+        self._context.record(
+            LoaderEmpty(rows=rows, batch=batch, step=self._context.heartbeat.step, where=where)
+        )
 
     def record(self, event: DatasetSeen) -> None:
         """Once for each dataset, however many fits use it, and never a flood."""
@@ -153,6 +166,10 @@ def rows_and_batch(given: Any) -> tuple[Any, Any]:
     ]
     # An empty list is one of files that are not there.
     return (max(held), sizes[0]) if len(sizes) == 1 and held and min(held) else (None, None)
+
+
+def _length(dataset: Any) -> int | None:
+    return len(dataset) if hasattr(dataset, "__len__") else None
 
 
 def _all_dropped(rows: Any, batch: Any, where: str) -> list[dict[str, Any]]:

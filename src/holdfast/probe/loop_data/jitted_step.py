@@ -16,7 +16,7 @@ from ..learning.weight_sample import Sampled
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..state import model_facts
-from . import jax_dropout, jax_lookups, jax_loss, step_arguments
+from . import jax_dropout, jax_lookups, jax_loss, step_arguments, unmoved_averages
 
 PART = "jitted_step"
 _MOST_WEIGHTS, _MOST_VALUES = 100, 2_000_000
@@ -56,6 +56,7 @@ class JittedStep:
             self.given = [arrays[place] for place in self._small if place < len(arrays)]
         if not (calls <= _FEWEST_CALLS or doubled or self._before):
             return
+        self._context.guard(unmoved_averages.PART, self._context.unmoved_averages.step_begins, given)
         now = _sampled(given, self._weights)
         if self._before:
             self._record("step", self._before, now)
@@ -141,6 +142,8 @@ class JittedStep:
         integers = {place for place, value in enumerate(_leaves(given)) if is_integer(value)} - weights
         self._lookups = jax_lookups.found(jaxpr, integers, weights)[:_MOST_LOOKUPS]
         self._context.guard(PART, self._look_for_change, jaxpr)
+        averages = self._context.unmoved_averages
+        self._context.guard(unmoved_averages.PART, averages.step_read, jaxpr, given, weights, place, where)
         rates = self._context.guard(PART, jax_dropout.rates, jaxpr)
         if rates:
             self._context.record(DropoutSeen(step=self._calls, rates=rates, where=where))

@@ -15,7 +15,7 @@ from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.weak_references import weak
 from ..runtime.wrapping import observe
-from .torch_layers import nodes_below
+from . import half_range
 
 PART = "loss_scaler"
 _FEWEST_IN_A_ROW = 4  # a scaler begins with a scale that is too large, and soon finds the right one
@@ -64,7 +64,12 @@ class LossScaler:
     def backward_begins(self, loss: Any) -> None:
         if self._wants_types:
             self._wants_types = False
-            self._seen.half = _computes_in_half(loss)
+            self._seen.half = half_range.computes_in_half(loss, _MOST_NODES)
+
+    @property
+    def in_a_row(self) -> int:
+        """Steps that were left out, the newest ones."""
+        return self._seen.in_a_row
 
     # -- steps ------------------------------------------------------------------------------------------
 
@@ -129,15 +134,6 @@ def _norm(optimizer: Any) -> float | None:
     if not slopes or len(slopes) > _MOST_PARAMETERS or any(one.is_sparse for one in slopes):
         return None
     return math.sqrt(sum(float(one.float().norm()) ** 2 for one in slopes))
-
-
-def _computes_in_half(loss: Any) -> bool:
-    """Whether an operation below the loss returned float16."""
-    for node in nodes_below(loss, _MOST_NODES):
-        metadata = getattr(node, "_input_metadata", None) or ()
-        if any(str(getattr(one, "dtype", "")) == "torch.float16" for one in metadata):
-            return True
-    return False
 
 
 def hook(context: ProbeContext, module: Any) -> None:

@@ -14,7 +14,7 @@ from ..learning import layer_statistics
 from ..runtime import torch_values
 from ..runtime.context import ProbeContext
 from . import torch_modes
-from .torch_modes import saved
+from .torch_modes import kind_of, saved
 
 PART = "torch_layers"
 _MOST_NODES = 3_000
@@ -116,7 +116,7 @@ def _read(loss: Any) -> tuple[list[Any], list[tuple[str, Any]], list[tuple[str, 
     modes: list[tuple[str, Any]] = []
     activations: list[tuple[str, Any]] = []
     for node in nodes_below(loss, _MOST_NODES):
-        kind = str(node.name()).rpartition("::")[2].partition("Backward")[0]
+        kind = kind_of(node)
         children = [child for child, _ in node.next_functions]
         if kind in _LAYERS:
             place, name = _LAYERS[kind]

@@ -102,6 +102,11 @@ def _dropped(kind: str, node: Any) -> float | None:
     return round(rate, 4) if either and abs(dropped - rate) < noise + _KEEPS else None
 
 
+def kind_of(node: Any) -> str:
+    """ "NllLoss" of "NllLossBackward0"; "AccumulateGrad" of "torch::autograd::AccumulateGrad"."""
+    return str(node.name()).rpartition("::")[2].partition("Backward")[0]
+
+
 def saved(node: Any, name: str) -> Any:
     """What torch keeps for the backward pass under that name; None where it is not there, or was changed since."""
     try:

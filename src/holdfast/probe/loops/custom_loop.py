@@ -149,7 +149,8 @@ class CustomLoop:
             self._iterator_trained = False
             heartbeat.train_batches = heartbeat.test_batches = 0
             self._iterating = iterator
-            self._current = self._datasets.of(getattr(iterator, "_dataset", None))
+            dataset = getattr(iterator, "_dataset", None)
+            self._current = self._datasets.of(dataset) if dataset is not None else None
             if (
                 not heartbeat.step
             ):  # nothing has been trained yet: if it blocks here, this is what it blocks on
@@ -195,7 +196,8 @@ class CustomLoop:
     def exhausted(self, clock: Stopwatch | None) -> None:
         if clock is not None:
             self.heartbeat.set_phase(Phase.BETWEEN)
-            self._passes.exhausted()
+            if self._passes.exhausted(self._current):
+                self._dataset_is("validation")
             self._asked_in_vain()
 
     def _asked_in_vain(self, error: BaseException | None = None) -> None:

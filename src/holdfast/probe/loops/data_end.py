@@ -7,15 +7,12 @@ noticed is recorded when the process ends, and only if no step came after it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from types import FrameType, GeneratorType
-from typing import Any
+from types import FrameType
 
 from ...journal.events import DataRanOut, LoopPlanned, payload
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
-from ..runtime.weak_references import weak
-from ..state import loop_bounds, loop_source
+from ..state import loop_bounds, one_shots
 
 PART = "data_end"
 _MAX_FRAMES = 4
@@ -28,24 +25,24 @@ class DataEnd:
 
     def new_run(self) -> None:
         self._ended: DataRanOut | None = None
-        self._generator: tuple[Callable[[], Any], DataRanOut] | None = None
+        self._one_shot: one_shots.OneShot | None = None
         self._first_step = False
 
     # -- the first step -----------------------------------------------------------------------------------
 
     def first_step(self) -> None:
-        """The loops around it, and a generator that feeds it."""
+        """The loops around it, and a generator or the like that feeds it."""
         self._context.at_exit.append(self.report_at_exit)
         frame = user_lines.caller()
-        loops: list[loop_bounds.Bounded] = []
+        frames: list[one_shots.Around] = []
         for _ in range(_MAX_FRAMES):
             if frame is None:
                 break
             names = loop_bounds.variables_of(frame)
-            own = loop_bounds.around(frame, names)
-            self._look_for_generator(own, names)
-            loops = [*own, *loops]
+            frames.append(one_shots.Around(loop_bounds.around(frame, names), names))
             frame = user_lines.caller(frame.f_back) if frame.f_back is not None else None
+        self._one_shot = one_shots.feeding(frames)
+        loops = [loop for one in frames[::-1] for loop in one.loops]
         if loops:
             self._record_plan(loops)
 
@@ -61,29 +58,6 @@ class DataEnd:
         ]
         self._context.record(LoopPlanned(loops=described, steps=steps or None))
 
-    def _look_for_generator(self, loops: list[loop_bounds.Bounded], names: dict[str, Any]) -> None:
-        if self._generator is not None or not loops:
-            return
-        inner = loops[-1]
-        if inner.kind == "data" and len(loops) > 1:
-            name, outer = loop_bounds.iterated_name(inner.node), loops[-2]
-            left = loop_source.can_be_left(inner.node) or loop_source.can_be_left(outer.node)
-            if (outer.rounds or 0) < 2 or left:
-                return
-            one_shot, where = True, inner.where
-        else:
-            name, outer, one_shot = _asked_by_next(inner.node), inner, False
-            where = inner.where
-            if (outer.rounds or 0) < 2:
-                return
-        given = names.get(name)
-        if not isinstance(given, GeneratorType) or _assigned_in(outer.node, name):
-            return
-        end = DataRanOut(
-            where=where, iterator=name, planned=outer.rounds, bound=outer.bound, one_shot=one_shot
-        )
-        self._generator = weak(given), end
-
     # -- an iterator of a framework's ------------------------------------------------------------------------
 
     def asked_in_vain(self) -> None:
@@ -92,7 +66,7 @@ class DataEnd:
         if frame is None:
             return
         loops = loop_bounds.around(frame)
-        if not loops or _is_header(loops[-1].node, frame):
+        if not loops or loop_bounds.is_header(loops[-1].node, frame):
             return  # `for batch in iterator`: the end of the data is the end of that loop
         inner = loops[-1]
         now = _counter_now(inner, frame)
@@ -111,35 +85,10 @@ class DataEnd:
         step = self._context.heartbeat.step
         if self._ended is not None and self._ended.step == step:
             self._context.record(self._ended)
-        elif self._generator is not None:
-            generator, end = self._generator
-            given = generator()
-            ended = given is None or given.gi_frame is None
-            if ended and (end.one_shot or step < (end.planned or 0)):
+        elif self._one_shot is not None and self._one_shot.ended():
+            end = self._one_shot.end
+            if end.one_shot or step < (end.planned or 0):
                 self._context.record(DataRanOut(**{**payload(end), "step": step}))
-
-
-def _asked_by_next(loop: Any) -> str:
-    """The variable that the loop's body calls `next` on."""
-    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and node.args]
-    for call in calls:
-        asked = call.args[0]
-        if isinstance(call.func, ast.Name) and call.func.id == "next" and isinstance(asked, ast.Name):
-            return asked.id
-    return ""
-
-
-def _assigned_in(loop: Any, name: str) -> bool:
-    """It is made again in the loop."""
-    stored = [
-        node for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
-    return any(node.id == name for node in stored)
-
-
-def _is_header(loop: Any, frame: FrameType) -> bool:
-    first = loop.body[0].lineno
-    return isinstance(loop, ast.For) and loop.lineno <= frame.f_lineno < max(first, loop.lineno + 1)
 
 
 def _counter_now(loop: loop_bounds.Bounded, frame: FrameType) -> int | None:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
-from ...journal.events import DataOnlyLoopSeen, EmptyPassSeen, ExhaustedIteratorUsed, PassDone
+from ...journal.events import (
+    DataOnlyLoopSeen,
+    EmptyPassSeen,
+    ExhaustedIteratorUsed,
+    LaterPassEmpty,
+    PassDone,
+)
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
-from ..state import loop_source
+from ..state import loop_bounds, loop_source
 
 _FEWEST_STEPS = 3  # a loop that makes an iterator for every step makes no passes
 _MAX_RECORDED = 1000
 _MAX_HEADS = 20  # loops over data whose source is read
+_MAX_TRAINED = 200  # datasets and loops that are known to be trained on
 #: Batches of another dataset than the trained one before they are no longer taken for the next step's. Chosen:
 #: gradients are seldom gathered over so many.
 _PER_STEP = 50
+
+
+class _Empty(NamedTuple):
+    """Passes that gave nothing."""
+
+    passes: int
+    step: int  # at the newest of them
+    dataset: int | None
 
 
 class DataPasses:
@@ -27,6 +43,11 @@ class DataPasses:
         self.empty = 0  # passes that gave nothing
         self._heads: dict[str, bool] = {}  # by its line: whether nothing but the data's end ends a loop
         self._head = ""  # the line of the loop over the newest iterator, if that is so
+        self._trained: dict[
+            int | str, int
+        ] = {}  # passes with steps, by the dataset's number and the loop's line
+        self._known: set[int] = set()  # numbers of datasets that were gone through
+        self._empty_later: dict[str, _Empty] = {}  # by the line that asked
 
     def begins(self) -> None:
         """A new iterator is asked for its first element. What came before is over."""
@@ -60,8 +81,9 @@ class DataPasses:
     def drew(self) -> None:
         self._drawn += 1
 
-    def exhausted(self) -> None:
-        """The iterator has no more. One that never had any is recorded, as long as nothing has been trained."""
+    def exhausted(self, dataset: int | None) -> bool:
+        """The iterator has no more; whether it is a pass that gave nothing and is not trained on."""
+        stepped = self._steps > 0
         self.over()
         self._ends += 1
         if self._context.heartbeat.step:
@@ -69,12 +91,53 @@ class DataPasses:
                 self._context.record(
                     ExhaustedIteratorUsed(times=self._ends - 1, where=user_lines.caller_line())
                 )
-            return
-        if self._drawn:
-            return
-        self.empty += 1
-        if self.empty & (self.empty - 1) == 0:  # at each doubling
-            self._context.record(EmptyPassSeen(passes=self.empty, where=user_lines.caller_line()))
+            if stepped:
+                self._count(dataset)
+            if self._ends > 1:
+                return False
+            if not self._drawn:
+                return self._empty_after_steps(dataset)
+            self._gave_something(dataset)
+            return False
+        if not self._drawn:
+            self.empty += 1
+            if self.empty & (self.empty - 1) == 0:  # at each doubling
+                self._context.record(EmptyPassSeen(passes=self.empty, where=user_lines.caller_line()))
+        return False
+
+    def _count(self, dataset: int | None) -> None:
+        marks = {dataset} if dataset in self._trained else self._marks(dataset)
+        for mark in marks:
+            if mark in self._trained or len(self._trained) < _MAX_TRAINED:
+                self._trained[mark] = self._trained.get(mark, 0) + 1
+
+    def _marks(self, dataset: int | None) -> set[int | str]:
+        """A pipeline may be made again for each pass: then the loop over it is the same."""
+        loop = loop_bounds.line_of_loop(user_lines.caller())
+        return {mark for mark in (dataset, loop) if mark}
+
+    def _empty_after_steps(self, dataset: int | None) -> bool:
+        where, step = user_lines.caller_line(), self._context.heartbeat.step
+        trained = max([self._trained.get(mark, 0) for mark in self._marks(dataset)], default=0)
+        before = self._empty_later.get(where, _Empty(0, step, dataset))
+        passes = 1 if trained and before.step != step else before.passes + 1
+        if where in self._empty_later or len(self._empty_later) < _MAX_HEADS:
+            self._empty_later[where] = _Empty(passes, step, dataset)
+            if passes & (passes - 1) == 0:
+                self._context.record(LaterPassEmpty(passes=passes, step=step, trained=trained, where=where))
+        return not trained
+
+    def _gave_something(self, dataset: int | None) -> None:
+        """After passes that gave nothing, at the same line: of that dataset, or of a new one. A function may go
+        through several."""
+        known = dataset in self._known
+        if dataset is not None and len(self._known) < _MAX_TRAINED:
+            self._known.add(dataset)
+        where = user_lines.caller_line() if self._empty_later else ""
+        empty = self._empty_later.get(where)
+        if empty is not None and (not known or empty.dataset == dataset):
+            del self._empty_later[where]
+            self._context.record(LaterPassEmpty(passes=0, step=self._context.heartbeat.step, where=where))
 
     def stepped(self) -> None:
         self._last_ns = time.perf_counter_ns()

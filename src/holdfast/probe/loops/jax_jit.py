@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..loop_data import fit_step, jitted_step
+from ..loop_data import fit_step, jitted_step, unmoved_averages
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
 from ..runtime.weak_references import weak
@@ -99,6 +99,9 @@ class JitSteps:
                     function.slopes,
                     loss,
                 )
+        elif given is not None and result is not None:
+            averages = self._context.unmoved_averages
+            self._context.guard(unmoved_averages.PART, averages.evaluated, function.function, given)
 
     def gradient_taken(self, slopes: list[Any], loss: Any) -> None:
         """The gradient of a set of weights was taken, by code of the user's own."""

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from ...journal.events import StateDictLoaded
-from ..loop_data import loss_scaler
+from ..loop_data import half_range, loss_scaler
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.hook import Hook
@@ -55,7 +55,9 @@ def hook_tensor(context: ProbeContext, module: Any) -> None:
     loop, gradients = context.loop, context.torch_gradients
 
     def begins(args: Any, kwargs: Any) -> None:
-        loop.gradient_taken(context.loss_scaler.original(args[0]))
+        unscaled = context.loss_scaler.original(args[0])
+        loop.gradient_taken(unscaled)
+        context.guard(half_range.PART, context.half_range.backward_begins, args[0], unscaled)
         context.guard(loss_scaler.PART, context.loss_scaler.backward_begins, args[0])
         context.guard(torch_gradients.PART, gradients.backward_begins, args[0])
 
@@ -71,6 +73,11 @@ def hook_loader(context: ProbeContext, module: Any) -> None:
     observe(
         context, module._BaseDataLoaderIter, "_reset", PART,
         before=lambda args, kwargs: context.loop.iterator_restarts(args[0]),
+    )  # fmt: skip
+    observe(
+        context, module.DataLoader, "__len__", PART,
+        before=lambda args, kwargs: args[0],
+        after=lambda loader, batches: None if batches else context.inputs.datasets.loader_is_empty(loader),
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..learning.weight_motion import WeightMotion
     from ..loop_data.eager_operations import EagerOperations
     from ..loop_data.gpu_losses import GpuLosses
+    from ..loop_data.half_range import HalfRange
     from ..loop_data.loop_model import LoopModel
     from ..loop_data.loss_metrics import LossMetrics
     from ..loop_data.loss_scaler import LossScaler
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ..loop_data.normalisation import Averages
     from ..loop_data.step_arguments import StepArguments
     from ..loop_data.torch_layers import TorchLayers
+    from ..loop_data.unmoved_averages import UnmovedAverages
     from ..loop_data.update_counts import UpdateCounts
     from ..loops.custom_loop import CustomLoop
     from ..loops.data_end import DataEnd
@@ -95,6 +97,7 @@ class ProbeContext:
     torch_gradients: TorchGradients
     gpu_losses: GpuLosses
     loss_scaler: LossScaler
+    half_range: HalfRange
     loss_calls: LossCalls
     loss_terms: LossTerms
     loss_metrics: LossMetrics
@@ -104,6 +107,7 @@ class ProbeContext:
     update_counts: UpdateCounts
     loop_model: LoopModel
     averages: Averages
+    unmoved_averages: UnmovedAverages
     data_end: DataEnd
     hand_updates: HandUpdates
     inputs: InputObserver
@@ -178,8 +182,8 @@ class ProbeContext:
     def _states(self) -> tuple[PartState, ...]:
         return (
             self.fits, self.losses, self.models, self.data, self.open_loops, self.skipped_loops, self.saves, self.loop,
-            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_scaler, self.loss_calls,
-            self.loss_terms,
+            self.traces, self.gradients, self.torch_gradients, self.gpu_losses, self.loss_scaler, self.half_range,
+            self.unmoved_averages, self.loss_calls, self.loss_terms,
             self.loss_metrics,
             self.step_arguments,
             self.eager_operations, self.torch_layers, self.loop_model, self.data_end, self.hand_updates,

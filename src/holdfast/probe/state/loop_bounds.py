@@ -49,6 +49,21 @@ def around(frame: FrameType, names: dict[str, Any] | None = None) -> list[Bounde
     return [described(loop, file, names) for loop in _enclosing(loop_source.tree_of(file), frame.f_lineno)]
 
 
+def line_of_loop(frame: FrameType | None) -> str:
+    """Of the `for` whose data this frame draws right now, in its own line; "" where something else draws."""
+    own = (
+        _enclosing(loop_source.tree_of(frame.f_code.co_filename), frame.f_lineno) if frame is not None else []
+    )
+    return user_lines.of_frame(frame) if own and is_header(own[-1], frame) else ""
+
+
+def is_header(loop: Any, frame: FrameType | None) -> bool:
+    """The frame is where the loop asks for its next element."""
+    first = loop.body[0].lineno
+    line = frame.f_lineno if frame is not None else 0
+    return isinstance(loop, ast.For) and loop.lineno <= line < max(first, loop.lineno + 1)
+
+
 def described(
     loop: Any, file: str, names: dict[str, Any], number: Callable[[ast.expr], int | None] | None = None
 ) -> Bounded:

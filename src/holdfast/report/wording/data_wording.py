@@ -147,6 +147,8 @@ TITLES: dict[str, Text] = {
     "dataset-empty.validation": "the validation dataset[ ({where})] is empty: there are no val_ metrics",
     "dataset-smaller-than-batch": "{records:count record} are fewer than a batch of {batch}, and incomplete batches "
     "are dropped",
+    "dataset-smaller-than-batch.validation": "the validation[ ({where})] has no batch: {records:count record} are "
+    "fewer than a batch of {batch}, and incomplete batches are dropped",
     "dataset-smaller-than-batch.workers": "each of the {workers} loader processes makes batches of its own, and none "
     "has {batch:count record} for one: incomplete batches are dropped",
     "undecodable-image": lambda values: (
@@ -228,6 +230,13 @@ FACTS: dict[str, Text] = {
     "validations.without-batches": "{count:count validation} ended after 0 batches, without a metric",
     "data.no-elements": "the {role} dataset has 0 elements, by its own count",
     "data.no-file-matched": "no file matched its pattern",
+    "loop.validation-empty": "{passes:count pass/passes} or more at {where}, where nothing is trained, gave no batch",
+    "loader.without-batches": lambda values: filled(
+        "a loader[ ({where})] of {rows:count row}, which drops a batch of fewer than {batch}, has no batch"
+        if values["batch"] and values["rows"]
+        else "a loader[ ({where})] has no batch[: {rows:count row}]",
+        values,
+    ),
     "loader.dropped-rows": "{rows:list 8} records were read and dropped, with a batch of {batch}",
     "pipeline.drops-remainder": "batch[ ({where})] takes {batch} with drop_remainder=True out of {records:count "
     "record}",
@@ -334,6 +343,9 @@ REMEDIES: dict[str, Advice] = {
     "loader.keep-last": Advice(
         "keep the incomplete batch, or use a smaller one; fewer workers have more records each",
         "DataLoader(ds, batch_size={records}, drop_last=False)",
+    ),
+    "pipeline.keep-remainder": Advice(
+        "keep the incomplete batch of the validation", "val_ds = val_ds.batch({batch}, drop_remainder=False)"
     ),
     "batch.shrink-to-dataset": Advice(
         "use a smaller batch, or keep the incomplete one", "ds = ds.batch({records})"

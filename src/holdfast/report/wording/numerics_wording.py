@@ -46,6 +46,8 @@ def _check(values: Mapping[str, Any]) -> str:
 
 TITLES: dict[str, Text] = {
     "half-precision-overflow": "a value left the range of {precision}",
+    "half-precision-overflow.operation": "a value left the range of float16 in an operation below the loss at {where} "
+    "({operations:list 4})",
     "half-precision-overflow.steps-left-out": "GradScaler has left out the last {in_a_row:count step}: a value left "
     "the range of float16",
     "learning-rate-too-high": "the loss grew from step to step until it broke at step {step:count}" + _RATE,
@@ -83,6 +85,8 @@ FACTS: dict[str, Text] = {
     "smallest is 6e-8",
     "scaler.left-out": "GradScaler was asked for {steps:count step} at {where}, and left out the last "
     "{in_a_row:count step}[; its scale is {scale:number}]",
+    "half.operation-left-range": "the first values that are not finite came out of float16 operations "
+    "({operations:list 4}) whose inputs are finite, at most {largest:number}; the largest number of float16 is 65,504",
     "scaler.loss-not-finite": "the loss itself is not finite, before it is scaled",
     "scaler.half": "operations below the loss compute in float16, whose largest value is 65,504",
     "loss.scale": "the loss scale was {scale}",

@@ -19,6 +19,7 @@ KERAS_CODE = frozenset(
     eager.leave-out eager.switch-off epochs.more filter.before-repeat filter.count-what-passes
     fit.count-validation-in-batches fit.give-steps-per-epoch fit.give-validation-steps fit.more-epochs
     function.pass-tensors function.relax-shapes function.trace-once generator.make-a-dataset generator.make-endless
+    generator.make-one-a-pass
     gpu.grow-memory gradients.clip group.same-batches image.decode-three-channels images.limit-size
     images.resize-before-batching initializer.random inputs.clip iterator.make-one-an-epoch iterator.repeat
     layer.add-activation learning-rate.lower learning-rate.more-patience learning-rate.raise
@@ -60,6 +61,9 @@ _TORCH: Mapping[str, Text] = {
     "epochs.more": "for epoch in range({epochs}):",
     "function.relax-shapes": "step = torch.compile(step, dynamic=True)",
     "gradients.clip": "torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)   # between backward() and step()",
+    "generator.make-one-a-pass": (
+        "class Rows(IterableDataset):\n    def __iter__(self): return read(self.path)   # and not: return self.rows"
+    ),
     "group.same-batches": "with model.join(): …   # or a DistributedSampler with drop_last=True",
     "images.limit-size": "image = torchvision.transforms.functional.resize(image, 640, max_size=1024)",
     "images.resize-before-batching": "image = torchvision.transforms.functional.resize(image, [512, 512])",

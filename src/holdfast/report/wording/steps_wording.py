@@ -20,8 +20,10 @@ TITLES: dict[str, Text] = {
     "dataset-exhausted.raised": "the data ran out after {steps:count step}: the iterator at {where} has no next batch",
     "dataset-exhausted.iterator": "the iterator at {where} had ended and was asked again: nothing is trained then",
     "dataset-exhausted.loop": "the data ran out at {where}: {steps:count} of {planned:count} planned steps were done",
-    "generator-exhausted.rounds": "the generator[ `{iterator}`] of the loop at {where} ended in the first of "
-    "{planned:count round}: the others train nothing",
+    "generator-exhausted.rounds": "the generator or iterator[ `{iterator}`] of the loop at {where} ended in the first "
+    "of {planned:count round}: the others train nothing",
+    "generator-exhausted.later-passes": "the data of the loop at {where} can be gone through once: "
+    "{passes:count later pass/later passes} or more trained nothing",
     "generator-exhausted": "the generator ended: {epochs:count later epoch} trained only the first two batches again",
     "generator-exhausted.validation": "the generator of the validation data ended: {validations:count later "
     "validation} measured only the first two batches again",
@@ -61,8 +63,10 @@ FACTS: dict[str, Text] = {
     "{steps:count step} were done in all",
     "iterator.ended-in-loop": "the iterator ended after {steps:count step} in a loop up to `{bound}` = "
     "{planned:count}; no step was done after that",
-    "iterator.ended-in-rounds": "a generator can be gone through once: all {steps:count step} were done in the first "
-    "round of a loop up to `{bound}` = {planned:count}",
+    "iterator.ended-in-rounds": "a generator, `zip` or `map` can be gone through once: all {steps:count step} were "
+    "done in the first round of a loop up to `{bound}` = {planned:count}",
+    "loop.later-passes-empty": "after {steps:count step} {passes:count pass/passes} or more at {where} gave no batch",
+    "generator.behind-dataset": "its elements come from Python code that runs once[ ({where})]",
     "generator.not-restartable": "the data comes from a Python generator[ ({where})], which cannot be started again; "
     "Keras repeats the two batches that it drew before training",
     "generator.endless": "its generator ({where}) has no end: a `while True` without a return",
@@ -116,6 +120,10 @@ REMEDIES: dict[str, Advice] = {
         "a generator that never ends, with steps_per_epoch",
         "def batches():\n    while True:\n        yield from one_epoch()\n"
         "model.fit(batches(), steps_per_epoch=n, epochs=…)",
+    ),
+    "generator.make-one-a-pass": Advice(
+        "call the function that makes the generator in each pass, instead of handing out one generator again",
+        "tf.data.Dataset.from_generator(lambda: read(path), …)   # not: rows = read(path); lambda: rows",
     ),
     "generator.make-a-class": Advice(
         "a keras.utils.PyDataset or tf.data.Dataset, which start again in every epoch"

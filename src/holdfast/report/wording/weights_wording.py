@@ -79,6 +79,8 @@ TITLES: dict[str, Text] = {
     "batch-norm-misused.lags": "the averages of batch normalisation are still {left:percent} what they began "
     "with after "
     "{steps:count step}: as it predicts, the model is another than the one that was trained",
+    "batch-norm-misused.thrown-away": "the step at {where} throws away the averages of its batch normalisation: they "
+    "are 0 and 1 after {steps:count step}, and {evaluated:or the evaluation} normalises by them",
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
     "too-few-updates": "the training ended after {steps:count update}[ in {batches:count batch/batches}][, with the loss still falling{falls:if}]",
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
@@ -89,6 +91,8 @@ TITLES: dict[str, Text] = {
     "regularisation-too-strong.collapsed": "the penalty on the weights has pressed them to nothing",
     "regularisation-too-strong.decayed": "a decay of the weights has pressed all of them to nothing: the largest "
     "layer has {shrunk:number} of its size",
+    "regularisation-too-strong.beside-loss": "a term beside the loss[ ({where})] has pressed all weights to nothing: "
+    "the largest layer has {shrunk:number} of its size",
     "nothing-trainable.little": "only {trainable:count} of {parameters:count} weights are trainable, and nothing "
     "was learned",
 }
@@ -132,6 +136,8 @@ FACTS: dict[str, Text] = {
     "a factor "
     "of {times:number}",
     "loss.validated": "in epoch {epoch} the loss was {loss:number} in training and {validated:number} in validation",
+    "norm.averages-unmoved": "the step normalises by its batch and computes new averages ({names:list 4}), which are "
+    "still 0 and 1 as they began when the function at {evaluated} was given them after {steps:count step}",
     "norm.lags": "the moving averages of mean and variance were updated {steps:count} times; at the usual "
     "momentum of 0.99 "
     "some 500 updates are needed",
@@ -147,6 +153,8 @@ FACTS: dict[str, Text] = {
     "loss.without-dropout": "the same rows have a loss of {loss:number} with dropout and of {predicts:number} without",
     "loss.penalty": "{penalty:number} of the loss of {loss:number} is a penalty on the weights",
     "weights.shrunk": "the weights have {shrunk:number} of the size that they began with",
+    "loss.ends-at-constant-of-term": "the loss is a sum of terms, and ends at {last:number}; the cross-entropy in it "
+    "is {constant:number} for the best answer that ignores the inputs",
     "model.little-trainable": "{trainable:count} of {parameters:count} parameters are trainable[ ({where})]",
 }
 
@@ -189,6 +197,11 @@ REMEDIES: dict[str, Advice] = {
         "keras.optimizers.{optimizer}(learning_rate={learning_rate})",
     ),
     "batch.enlarge": Advice("use batches of 16 rows or more", "model.fit(x, y, batch_size=32)"),
+    "norm.keep-new-averages": Advice(
+        "return the new averages from the step, and put them into the state that the next one is given",
+        "(loss, new), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params)\n"
+        'state = state.apply_gradients(grads=grads, batch_stats=new["batch_stats"])',
+    ),
     "norm.use-layer-norm": Advice(
         "use a normalisation that does not depend on the batch", "keras.layers.LayerNormalization()"
     ),
@@ -211,6 +224,10 @@ REMEDIES: dict[str, Advice] = {
     "optimizer.weaken-decay": Advice(
         "lower the optimizer's weight decay, or the penalty that the loop adds to its loss",
         "optimizer = torch.optim.AdamW(model.parameters(), weight_decay=1e-2)",
+    ),
+    "penalty.divide-by-rows": Advice(
+        "divide a penalty or a log prior by the number of rows, where the loss is their mean, or make it weaker",
+        "loss = -(log_likelihood.mean() + log_prior(params) / len(x_train))",
     ),
     "regulariser.weaken": Advice(
         "weaken the penalty", "keras.layers.Dense(units, kernel_regularizer=keras.regularizers.L2(1e-4))"

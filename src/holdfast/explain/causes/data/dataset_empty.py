@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.explain.empty_validation import empty_validation
 from holdfast.explain.readings.error import ErrorText, user_line
 from holdfast.explain.readings.fits import Fit
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev, facts
@@ -75,19 +76,14 @@ def _known_of(evidence: Evidence, role: str) -> list[Fact]:
 
 def _validation_empty(evidence: Evidence) -> Finding | None:
     """Training was done, and every validation of it saw nothing."""
-    fit = evidence.fit
-    done = [one for one in evidence.all(ev.ValidationDone) if fit is not None and one.event.fit == fit.number]
-    if fit is None or not done or any(one.event.batches or one.event.logs for one in done):
+    found = empty_validation(evidence)
+    if found is None or found.less_than_a_batch:
         return None
-    monitors = [str(one.get("settings", {}).get("monitor", "")) for one in fit.start.callbacks]
     return Finding(
-        Strength.ESTABLISHED,
-        Title("dataset-empty.validation", {"where": evidence.dataset("validation").where}),
-        facts(
-            done[-1].fact("validations.without-batches", count=len(done)),
-            _known_of(evidence, "validation"),
-        ),
+        found.strength,
+        Title("dataset-empty.validation", {"where": found.where}),
+        facts(found.seen, _known_of(evidence, "validation")),
         (Remedy("data.check-the-split"), _CHECK_PATH),
-        led_to="monitor-missing" if any(one.startswith("val_") for one in monitors) else None,
-        ends=False,
+        led_to=found.led_to,
+        ends=found.ends,
     )

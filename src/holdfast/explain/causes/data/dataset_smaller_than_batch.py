@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from holdfast.explain.empty_validation import empty_validation
 from holdfast.explain.readings.error import ErrorText
 from holdfast.explain.readings.pipeline import PipelineNode, sized_nodes
 from holdfast.explain.rule import Evidence, Fact, Finding, Remedy, Strength, Title, cause, ev
@@ -16,8 +17,10 @@ _FOLLOWS = ErrorText(
 
 @cause("dataset-smaller-than-batch", specialises=("script-error", "dataset-exhausted", "dataset-empty"))
 def dataset_smaller_than_batch(evidence: Evidence) -> Finding | None:
+    if evidence.step:
+        return _of_validation(evidence)
     follows = _FOLLOWS.match(evidence) if evidence.error is not None else None
-    if evidence.step or (evidence.exit_code != 0 and evidence.stall is None and follows is None):
+    if evidence.exit_code != 0 and evidence.stall is None and follows is None:
         return None
     if (dropped := _by_workers(evidence)) is not None:
         return dropped
@@ -34,6 +37,25 @@ def dataset_smaller_than_batch(evidence: Evidence) -> Finding | None:
                 remedies=[Remedy("batch.shrink-to-dataset", values), Remedy("pipeline.repeat-first", values)],
             )
     return None
+
+
+def _of_validation(evidence: Evidence) -> Finding | None:
+    found = empty_validation(evidence)
+    if found is None or not found.less_than_a_batch:
+        return None
+    values = {"records": found.rows, "batch": found.batch, "where": found.where}
+    of_torch = bool(evidence.all(ev.LoaderEmpty)) or evidence.dataset("validation").type == "torch"
+    return Finding(
+        found.strength,
+        Title("dataset-smaller-than-batch.validation", values),
+        because=found.seen,
+        remedies=[
+            Remedy("loader.keep-last" if of_torch else "pipeline.keep-remainder", values),
+            Remedy("batch.shrink-to-dataset", values),
+        ],
+        led_to=found.led_to,
+        ends=found.ends,
+    )
 
 
 def _by_workers(evidence: Evidence) -> Finding | None:

@@ -11,12 +11,30 @@ from holdfast.journal.events.event import Json
 @cause("batch-norm-misused", specialises=("loss-not-falling",))
 def batch_norm_misused(evidence: Evidence) -> Finding | None:
     kinds, training = evidence.seen(ev.ModelSeen).layer_kinds, course(evidence)
+    if (thrown_away := _thrown_away(evidence, training)) is not None:
+        return thrown_away
     if training is None:
         return None
     if not any(kind in kinds for kind in NORMALISING):
         return _lags(evidence, training)
     by_look = _tiny_batches(evidence, training, kinds) or _other_in_inference(evidence, training)
     return by_look or _lags(evidence, training)
+
+
+def _thrown_away(evidence: Evidence, training: Course | None) -> Finding | None:
+    """A step of JAX gives new averages back, the loop drops them, and what evaluates reads those of the beginning."""
+    seen = evidence.last(ev.AveragesUnmoved)
+    if seen is None or seen.event.step < thresholds.UPDATES_MEANT or evidence.error is not None:
+        return None
+    event = seen.event
+    values = {"steps": event.step, "names": event.names, "where": event.where, "evaluated": event.evaluated}
+    return Finding(
+        Strength.SUPPORTED,
+        Title("batch-norm-misused.thrown-away", values),
+        facts(seen.fact("norm.averages-unmoved", **values), training and training.fact),
+        (Remedy("norm.keep-new-averages"),),
+        ends=False,
+    )
 
 
 def _tiny_batches(evidence: Evidence, training: Course, kinds: dict[str, int]) -> Finding | None:
