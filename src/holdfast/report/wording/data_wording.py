@@ -183,6 +183,8 @@ TITLES: dict[str, Text] = {
         values,
     ),
     "class-id-out-of-range.binary-loss": _binary_targets,
+    "no-positive-anchors.targets": "no place of the targets has an object in any of {batches:count batch}: no anchor "
+    "matches an object, so the boxes are never trained",
     "no-positive-anchors": "{zero:list} is exactly 0.0 at every step: no anchor matches an object, so it is never "
     "trained",
     "input-not-finite": "the data has NaN or infinity",
@@ -251,6 +253,7 @@ FACTS: dict[str, Text] = {
     "too high",
     "loss.negative": "the loss is {loss:number} at step {step:count}; with targets between 0 and 1 it cannot be "
     "negative",
+    "loss.part-without-rows": "{name} compares no row at all[ at {where}]: nothing is chosen for it",
     "loss.part-zero": "{zero:list} is exactly 0.0 in all {records:count} records, over {steps:count step}"
     "[; {other:list} is not]",
     "loss.course": "the loss went from {first:number} to {last:number}",
