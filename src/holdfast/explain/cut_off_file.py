@@ -20,7 +20,7 @@ from holdfast.user_code import is_user_file
 
 _READING = re.compile(
     r"load|read|open|decode|decompress|unpickl|restore|parse|inflate|from_file|frombuffer|_check_compatible|zipfile|"
-    r"serialization|h5py|npyio|pickle|safetensors|gzip",
+    r"serialization|h5py|npyio|pickle|safetensors|gzip|unpack|from_bytes|msgpack|json|joblib|zarr|orbax",
     re.IGNORECASE,
 )
 _WRITING = re.compile(r"\b(save|dump|write|to_csv|savez)\w*\(")
@@ -75,7 +75,7 @@ def cut_off_file(evidence: Evidence) -> CutOffFile | None:
     error = evidence.error
     # A worker recorded what it had before the training got the exception as a text.
     with_files = [one for one in evidence.all(ev.AtHandSeen) if one.event.files]
-    if not with_files or error is None or error.left not in ("script", ""):
+    if not with_files or error is None or error.left not in ("script", "exit", ""):
         return None
     seen = with_files[-1]
     torn = [one for one in seen.event.files if one.get("missing")]

@@ -280,7 +280,7 @@ class Evidence:
             return None
         raised = [one for one in self.all(ev.ExceptionRaised) if self._may_end_it(one)]
         if raised:
-            script = [one for one in raised if one.event.left == "script"]
+            script = [one for one in raised if one.event.left in ("script", "exit")]
             chosen = (script or raised)[-1]
             below = [one for one in script if one.pid != chosen.pid]
             # A launcher only reports what ended the process below it.
@@ -298,6 +298,9 @@ class Evidence:
     def _may_end_it(self, raised: Recorded[ev.ExceptionRaised]) -> bool:
         """It left the main process, and no fit of that process began, nor an epoch was done, after it left another."""
         event = raised.event
+        if event.left == "exit":  # it was handled, by the call that ended the script
+            called = self.exit_called
+            return called is not None and called.pid == raised.pid and called.line > raised.line
         if event.caught is True or event.process != "main" or event.left == "thread":
             return False
         if self._after_our_signal(raised):

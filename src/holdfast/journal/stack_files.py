@@ -24,6 +24,9 @@ class Frame:
     line: int = 0
     function: str = ""
     code: str = ""  # the text of the line, for the user's own files: it names the lock or the call
+    yields: bool = False  # its function is a generator
+    endless: bool = False  # the loop around the line has no end
+    connects: bool = False  # the loop around the line connects to another process
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,9 @@ class Thread:
     native: list[str] = field(default_factory=list)  # native frames where they could be read, innermost first
     main: bool = False
     holds_interpreter: bool = False
+    socket: dict[str, Any] = field(
+        default_factory=dict
+    )  # that a main thread waits for: state, port, bytes each way
 
 
 @dataclass(frozen=True, slots=True)

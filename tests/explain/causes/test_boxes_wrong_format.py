@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.explain import Strength
+from holdfast.journal import events as ev
 from tests.explain.detection_runs import CORNERS, PIXELS, detector, logged, strengths
 from tests.explain.learning_runs import dense
 from tests.explain.made import Run, code_of, facts, remedies, title_of
@@ -151,3 +152,29 @@ def test_cells_of_a_grid(tmp_path: Path, more: dict[str, float], kind: str) -> N
     found = [one for one in run.verdict().findings if one.cause == "boxes-wrong-format"]
     assert [one.title.kind for one in found] == ([kind] if kind else [])
     assert all(one.strength is Strength.SUPPORTED for one in found)
+
+
+_MAP = {"objects": 600, "rows": 24, "columns": 32, "top": 0, "left": 0, "bottom": 327, "right": 304}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, [Strength.SUPPORTED]),
+        ({"bottom": 30, "right": 25, "top": 20, "left": 22}, []),  # they lie anywhere
+        ({"bottom": 327, "right": 30}, []),  # all of them stand on the ground
+        ({"top": 300, "left": 280}, []),  # at every edge: a map of few places
+        ({"objects": 20, "bottom": 12, "right": 11}, []),
+    ],
+)
+def test_objects_that_pile_up_at_the_edge_of_a_map(
+    tmp_path: Path, changed: dict[str, int], found: list[Strength]
+) -> None:
+    run = Run(tmp_path / "run")
+    run.probe(ev.ObjectMapsSeen(fit=1, name="heat", **{**_MAP, **changed}))
+    run.fit()
+    run.epochs([100, 100, 100])
+    run.ended(0)
+    assert strengths(run, "boxes-wrong-format") == found
+    if found:
+        assert facts(run.first())["boxes.at-edge"]["right"] == 304

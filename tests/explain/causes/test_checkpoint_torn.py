@@ -114,3 +114,36 @@ def test_a_whole_file_at_hand_is_not_blamed(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     at_hand(run, "run/state_0200.npz", missing="")
     assert "checkpoint-torn" not in run.slugs()
+
+
+def handled_by_an_exit(run: Run, *, code: int = 1) -> None:
+    run.probe(
+        ev.ExceptionRaised(
+            type="ValueError", message="Unpack failed: incomplete input", left="exit", caught=True,
+            user_line="train.py:9", user_code="state = from_bytes(template, path.read_bytes())",
+            frames=["train.py:30 <module>", "train.py:9 resume", "flax/serialization.py:431 msgpack_restore"],
+        )
+    )  # fmt: skip
+    missing = "it has 37806 of 37816 bytes"
+    run.probe(
+        ev.AtHandSeen(files=[{"path": "state/step_000800.msgpack", "bytes": 37806, "missing": missing}])
+    )
+    run.probe(ev.ExitCalled(by="sys.exit", code=code, where="train.py:33", message="cannot continue"))
+
+
+def test_an_error_that_the_script_turned_into_an_exit(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    handled_by_an_exit(run)
+    run.ended(1)
+    first = run.first()
+    assert (first.cause, first.strength) == ("checkpoint-torn", Strength.ESTABLISHED)
+    assert first.title.values == {"file": "state/step_000800.msgpack"}
+
+
+def test_an_exit_that_was_caught_has_not_ended_it(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    handled_by_an_exit(run, code=3)
+    run.fit()
+    run.epochs([100])
+    run.ended(0)
+    assert "checkpoint-torn" not in run.slugs()

@@ -83,3 +83,33 @@ def test_a_term_of_the_loss_needs_no_loss_in_its_name(tmp_path: Path) -> None:
     first = run.first()
     assert (first.cause, first.strength) == ("no-positive-anchors", Strength.SUPPORTED)
     assert first.title.values == {"zero": ["l_box"]}
+
+
+def test_a_term_that_compares_no_row(tmp_path: Path) -> None:
+    """Whatever its name and however many numbers it has."""
+    run = Run(tmp_path / "run")
+    run.probe(ev.OutputSeen(by="call", loss="huber", units=6, term="lb", prediction_shape=[0, 6]))
+    for step in range(1, 9):
+        run.probe(ev.LossSeen(step=20 * step, logs={"loss": 1 / step, "lc": 1 / step, "lb": 0.0}))
+    run.ended(0)
+    first = run.first()
+    assert (first.cause, first.strength) == ("no-positive-anchors", Strength.SUPPORTED)
+    assert facts(first)["loss.part-without-rows"]["name"] == "lb"
+
+
+def test_boxes_that_are_zeros_in_every_batch(tmp_path: Path) -> None:
+    """A jitted step shows its loss only."""
+    for batches, found in ((50, [Strength.SUPPORTED]), (2, [])):
+        run = Run(tmp_path / str(batches))
+        run.probe(ev.OutputSeen(by="call", loss="mean_absolute_error", units=4, part=True))
+        run.probe(
+            ev.DetectionTargetsSeen(
+                step=1, batches=batches, ids={"-1": 720}, places=720, several=True, rates=[0.0] * 4
+            )
+        )
+        for step in range(1, 9):
+            run.probe(ev.LossSeen(step=20 * step, logs={"loss": 1 / step}))
+        run.ended(0)
+        blamed = [one for one in run.verdict().findings if one.cause == "no-positive-anchors"]
+        assert [one.strength for one in blamed] == found
+        assert [one.title.kind for one in blamed] == ["no-positive-anchors.targets"] * len(found)

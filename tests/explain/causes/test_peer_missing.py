@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,3 +157,73 @@ def test_two_collectives_that_are_not_the_same(tmp_path: Path) -> None:
     run.stopped()
     assert (run.first().cause, run.first().title.kind) == ("peer-missing", "peer-missing.elsewhere")
     assert facts(run.first())["group.elsewhere"]["pid"] == 4101
+
+
+# -- sockets of the script's own --------------------------------------------------------------------------
+
+_LISTENS = {"state": "listening", "port": 38831, "clients": 1, "sent": 0, "received": 40}
+_CONNECTED = {"state": "connected", "port": 38831, "clients": 0}
+
+
+def _at_socket(path: Path, socket: dict[str, Any], *, syscall: str = "accept4", **place: Any) -> Run:
+    run = Run(path / "run")
+    run.probe(ev.LoopSeen(by="torch_optimizer", where="train.py:38"))
+    run.samples(3, rss_bytes=1 << 20, phase="step", step=137)
+    own = Frame("/home/me/train.py", 30, place.pop("function", "main"), "…", **place)
+    main = python_thread(
+        4000, own, main=True, wait="inet_csk_accept", syscall=f"{syscall} fd=5 (socket:[1])", socket=socket
+    )
+    run.stalled("between", main)
+    run.stopped()
+    return run
+
+
+def _found(run: Run) -> list[tuple[str, str]]:
+    return [(one.cause, one.strength.word) for one in run.verdict().findings]
+
+
+def test_a_client_that_does_not_connect(tmp_path: Path) -> None:
+    run = _at_socket(tmp_path, _LISTENS)
+    first = run.first()
+    assert _found(run) == [("peer-missing", "supported")]
+    assert first.title.values == {
+        "state": "listening",
+        "port": 38831,
+        "clients": 1,
+        "where": "/home/me/train.py:30",
+    }
+    assert facts(first)["socket.listens"]["clients"] == 1
+
+
+def test_a_server_of_whoever_comes_is_not_blamed(tmp_path: Path) -> None:
+    assert _at_socket(tmp_path, _LISTENS, endless=True).blamed() == []
+
+
+@pytest.mark.parametrize(("sent", "received", "cause", "strength"), [
+    (1 << 20, 1 << 20, "peer-missing", "supported"),
+    (1 << 20, 4 << 20, "peer-missing", "supported"),
+    (2 << 10, 8 << 20, "input-blocked", "established"),  # requests for batches
+    (0, 8 << 20, "input-blocked", "established"),
+    (40, 0, "input-blocked", "supported"),  # a greeting, and nothing came
+])  # fmt: skip
+def test_what_went_over_the_connection_tells_peers_from_data(
+    tmp_path: Path, sent: int, received: int, cause: str, strength: str
+) -> None:
+    socket = {**_CONNECTED, "sent": sent, "received": received}
+    assert _found(_at_socket(tmp_path, socket, syscall="recvfrom"))[0] == (cause, strength)
+
+
+@pytest.mark.parametrize("place", [{"yields": True}, {"function": "Rows.__next__"}])
+def test_an_iterator_reads_data_whatever_it_sends(tmp_path: Path, place: dict[str, Any]) -> None:
+    socket = {**_CONNECTED, "sent": 1 << 20, "received": 1 << 20}
+    assert _found(_at_socket(tmp_path, socket, syscall="recvfrom", **place)) == [
+        ("input-blocked", "established")
+    ]
+
+
+def test_a_loop_that_tries_to_connect_says_both(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    own = Frame("/home/me/train.py", 30, "join", "time.sleep(5)", connects=True)
+    run.stalled("", python_thread(4000, own, main=True, wait="hrtimer_nanosleep", syscall="clock_nanosleep"))
+    run.stopped()
+    assert (run.first().title.kind, run.first().strength.word) == ("peer-missing.or-data", "possible")

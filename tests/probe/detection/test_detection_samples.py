@@ -108,3 +108,14 @@ def test_edges_that_a_mirror_exchanges_and_boxes_beside_the_image() -> None:
     beside[::2, [0, 2]] = 1 - beside[::2][:, [2, 0]]
     seen = detection_samples.targets_seen([_IMAGES], [beside], [])
     assert seen is not None and (seen.inverted, seen.outside) == ([0.0, 0.0], [0.5, 0.0])
+
+
+def test_a_mask_says_which_cells_have_an_object() -> None:
+    there = np.zeros((40, 6, 6), "float32")
+    there[:, 2, 3] = 1
+    ids = np.where(there > 0, np.arange(40)[:, None, None] % 3, 0)
+    offsets = np.zeros((40, 6, 6, 2), "float32")
+    for targets in ([ids, offsets, there], [there, ids]):
+        seen = detection_samples.targets_seen([_IMAGES], targets, [])
+        assert seen is not None and seen.box_rows == 40 and seen.highest_id == 2
+        assert seen.with_box == {"0": 14, "1": 13, "2": 13} and seen.without_box == {"0": 1400}

@@ -7,7 +7,14 @@ import re
 from dataclasses import dataclass
 
 from holdfast.explain.evidence import Evidence
-from holdfast.explain.readings.stacks import StalledThread, ThreadState, first_named, stalled_threads
+from holdfast.explain.readings.stacks import (
+    StalledThread,
+    ThreadState,
+    first_named,
+    plain_name,
+    stalled_threads,
+)
+from holdfast.user_code import is_user_file
 
 #: Frames of a framework that ask the user's code for data.
 _FEEDS = ("script_ops.py", "from_generator", "py_dataset_adapter", "generator_data_adapter")
@@ -17,6 +24,8 @@ _TRAINS = (
     "quick_execute", "pywrap", "eager/execute.py", "iterator_ops.py", "trainer.py", "epoch_iterator",
     "keras/src/utils/traceback_utils.py", "torch/distributed/distributed_c10d.py",
 )  # fmt: skip
+#: Functions of a class that gives data.
+_GIVES_DATA = ("__iter__", "__next__", "__getitem__", "__getitems__")
 _READ_WAITS = re.compile(r"wait_for_partner|fifo|pipe_read|sk_wait|tcp_recv|unix_stream|inet_csk|skb_wait")
 _READ_CALLS = re.compile(r"(read|pread64|readv|preadv|recvfrom|recvmsg|accept4?|connect)\b")
 #: A timed select or epoll_wait may be a sleep, of asyncio or of an old Python.
@@ -79,6 +88,13 @@ def only_trains(thread: ThreadState) -> bool:
     below = thread.below_users
     in_framework = first_named(below, *_TRAINS) is not None and first_named(below, *_FEEDS) is None
     return thread.main and in_framework
+
+
+def reads_data(thread: ThreadState) -> bool:
+    """Below a dataset, a generator or an iterator: of the framework or of the user's own."""
+    own = [frame for frame in thread.frames if is_user_file(frame.file)]
+    gives = any(frame.yields or plain_name(frame) in _GIVES_DATA for frame in own)
+    return gives or thread.within(*_DATASETS) is not None
 
 
 def _waits(thread: ThreadState) -> bool:

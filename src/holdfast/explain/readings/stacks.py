@@ -7,8 +7,8 @@ channel and the system call of each thread decide, and the other threads' Python
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,7 @@ class ThreadState:
     cpu_share: float  # of one core, between the first and the last look
     still: bool  # the frames were the same in all looks
     runs: float = 0.0  # share of the looks in which it was running or ready to run
+    socket: Mapping[str, Any] = field(default_factory=dict)  # that it waits for, of a main thread
 
     @property
     def python(self) -> bool:
@@ -300,6 +301,7 @@ def _thread(over: list[Thread], span_s: float, folder: str) -> ThreadState:
         cpu_share=ran_s / span_s if span_s > 0 and len(over) > 1 else 0.0,
         runs=sum(thread.state == "R" for thread in over) / len(over),
         still=all(_places(look) == _places(framed[0]) for look in framed),
+        socket=newest.socket,
     )
 
 

@@ -102,6 +102,21 @@ class DependenceSeen(Event):
     relabelled: int = 0
 
 
+class ObjectMapsSeen(Event):
+    """Targets that are maps with a 1 where an object is: how many there are, and how many at each edge of the map."""
+
+    fit: int | None = None
+    step: int = 0  # 0: rows spread over all of the data
+    name: str = ""  # of the target
+    objects: int = 0
+    rows: int = 0
+    columns: int = 0
+    top: int = 0
+    bottom: int = 0
+    left: int = 0
+    right: int = 0
+
+
 class DetectionTargetsSeen(Event):
     """The targets of a detector: boxes of four numbers, and classes of boxes, of anchors or of places in a grid."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...typing_names import Literal
 from .event import Event, Json, field
 
-Left = Literal["fit", "callback", "script", "thread", "loader", "evaluate", "save"]
+Left = Literal["fit", "callback", "script", "thread", "loader", "evaluate", "save", "exit"]
 
 
 class ProcessJoined(Event):
@@ -69,7 +69,7 @@ class ExceptionRaised(Event):
     type: str = ""
     message: str = ""
     errno: int | None = None
-    left: Left = "script"  # "evaluate": or predict, outside of a fit
+    left: Left = "script"  # "evaluate": or predict, outside of a fit; "exit": caught, and sys.exit called
     caught: bool | None = None  # by the user's own code; None when not known yet
     user_line: str = ""  # the last line of the user's own code: "train.py:41"
     user_code: str = ""  # its text

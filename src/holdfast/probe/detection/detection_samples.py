@@ -42,7 +42,11 @@ def targets_seen(
         seen = targets_seen(inputs, list(packed), ["", ""], step=step, fit=fit, where=where)
         return seen.changed(packed=True, boxes="", classes="") if seen is not None else None
     box = next((place for place, one in enumerate(targets) if _is_box(one)), None)
-    ids = next((place for place, one in enumerate(targets) if place != box and _is_classes(one)), None)
+    classes = [place for place, one in enumerate(targets) if place != box and _is_classes(one)]
+    # Beside a mask, which is whole numbers too, the ids are those that go up to more than 1.
+    ids = next(
+        (place for place in classes if box is None and targets[place].max() > 1), (classes or [None])[0]
+    )
     if ids is not None and box is None and targets[ids].ndim == (1 if _width(targets[ids]) == 1 else 2):
         return None
     if box is None and ids is None:
@@ -57,7 +61,42 @@ def targets_seen(
         places = targets[box].shape[:-1] if box is not None else None
         about.update(_of_classes(classes, filled, places), classes=_name(names, ids, len(targets)))
         about["padded"] = _padded(boxes, filled) if boxes is not None else None
+        if box is None:
+            about.update(_by_mask(targets, ids))
     return DetectionTargetsSeen(**about)
+
+
+def _by_mask(targets: list[Any], ids: int) -> dict[str, Any]:
+    """Ids of cells beside a mask that says which have an object: another target of zeros and ones in their shape."""
+    places = _sampled(targets[ids])
+    for place, one in enumerate(targets):
+        mask = _sampled(one, targets[ids]) if place != ids and one.size == targets[ids].size else None
+        if mask is None or mask.shape[0] != places.shape[0] or not _is_mask(mask):
+            continue
+        filled = mask.reshape(-1) != 0
+        flat = places.reshape(-1)
+        return {
+            "box_rows": int(filled.sum()),
+            "with_box": _counted(flat[filled]),
+            "without_box": _counted(flat[~filled]),
+        }
+    return {}
+
+
+def _is_mask(array: Any) -> bool:
+    return bool(((array == 0) | (array == 1)).all()) and 0 < array.mean() < _FEW_EMPTY
+
+
+def cells_seen(cells: list[tuple[Any, Any]]) -> DetectionTargetsSeen | None:
+    """Of ids of cells, with whether each has an object."""
+    import numpy as np
+
+    if not cells:
+        return None
+    ids, filled = (np.concatenate(parts) for parts in zip(*cells))
+    about = _of_classes(ids[:, None], filled, None)
+    about["several"] = True
+    return DetectionTargetsSeen(step=1, batches=len(cells), box_rows=int(filled.sum()), **about)
 
 
 def _unpacked(array: Any) -> tuple[Any, Any] | None:

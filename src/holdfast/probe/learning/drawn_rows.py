@@ -97,6 +97,8 @@ class DrawnRows:
         return inputs is None or targets is None or self.add_arrays(inputs, targets)
 
     def add_arrays(self, inputs: Any, targets: Any) -> bool:
+        if isinstance(targets, dict) or isinstance(inputs, dict):
+            return True
         self._table.add(inputs, targets)
         if is_images(inputs):
             self._images.add(inputs, targets)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...journal.events import OutputSeen, ValuesSeen, payload
-from ..detection import detection_samples
+from ...journal.events import ObjectMapsSeen, OutputSeen, ValuesSeen, payload
+from ..detection import detection_maps, detection_samples
 from ..runtime.context import ProbeContext
 from ..runtime.nested_values import leaves
 from ..state.fit_log import FitState
@@ -146,10 +146,19 @@ class LearningObserver:
             self._record(
                 value_samples.values_seen(array, "target", name=name, where=where, step=step, fit=fit)
             )
+        self._record_maps(targets, names, step, fit)
         seen = detection_samples.targets_seen(inputs, targets, names, step=step, fit=fit, where=where)
         if seen is not None:
             self.of_places = detection_samples.mostly_one_class(seen)
             self._context.record(seen)
+
+    def _record_maps(self, targets: list[Any], names: list[str], step: int, fit: int | None) -> None:
+        for place, array in enumerate(targets[:_MOST_ARRAYS]):
+            found = detection_maps.objects_on(array)
+            if found is not None:
+                name = names[place] if len(targets) > 1 and place < len(names) else ""
+                self._context.record(ObjectMapsSeen(fit=fit, step=step, name=name, **found))
+                return
 
     def places_in(self, inputs: list[Any], targets: list[Any], names: list[str]) -> Any:
         """What a batch of a loop shows of boxes and their classes; None if nothing."""

@@ -10,11 +10,11 @@ import time
 from typing import Any, NamedTuple, Optional, Tuple
 
 from ...journal.events import OutputSeen
+from ..detection import loop_places
 from ..learning import outputs
 from ..learning.drawn_rows import DrawnRows
 from ..runtime import torch_values, user_lines
 from ..runtime.context import ProbeContext
-from ..runtime.nested_values import leaves
 from ..runtime.weak_references import weak
 from ..state import assigned_names, finiteness
 from .loop_values import ValueSample
@@ -44,13 +44,18 @@ class ComparedValues(NamedTuple):
     target: Any = None
     node: Any = None  # of the framework's record
     term: str = ""  # the number of the step that it is a part of, under the script's name
+    mask: Any = None  # zeros and ones by which its places are multiplied or chosen
+    units: int | None = None  # where the last axis of the predictions is another one
+
+    @property
+    def width(self) -> int | None:
+        return self.units or (self.prediction_shape[-1] if self.prediction_shape else None)
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Two calls with the same are one; the number of rows may differ."""
-        units = self.prediction_shape[-1] if self.prediction_shape else None
         ranks = len(self.prediction_shape or ()), len(self.target_shape or ())
-        return self.loss, self.from_logits, self.activation, units, ranks
+        return self.loss, self.from_logits, self.activation, self.width, ranks
 
 
 class LossCalls:
@@ -67,8 +72,7 @@ class LossCalls:
         # Losses of Keras since the last gradient, what they were given, and what they returned.
         self._called: list[tuple[ComparedValues, tuple[Any, Any], Any]] = []
         self._gradients = 0  # of eager code, that were looked at
-        self._places: Any = None  # what the first batch shows of boxes and their classes
-        self._places_sought = 0  # batches
+        self._places = loop_places.LoopPlaces(self._context, _array)
         self._from_data: set[int] = set()  # where the arrays of the newest batch lie
         self._rows = DrawnRows()
         self._asked = 0  # by steps that may show their batches and may not
@@ -102,6 +106,7 @@ class LossCalls:
                 name = self._recorded[key] = f"{where}#{number}" if self._recorded else ""
                 self._record(one, name, where, len(all_compared) > 1)
             self._add_values(one, name, where)
+        self._context.guard(loop_places.PART, self._places.compared, all_compared)
 
     def keras_called(self, one: ComparedValues, result: Any) -> None:
         """Kept until a gradient is taken: a loss of a validation has none."""
@@ -136,7 +141,7 @@ class LossCalls:
                 fit=fit,
                 output=name,
                 layer=one.layer,
-                units=shape[-1] if shape else None,
+                units=one.width,
                 activation=one.activation,
                 where=where,
                 loss=one.loss,
@@ -155,6 +160,7 @@ class LossCalls:
         step = self._context.heartbeat.step
         if one.target is not None and self._is_label(one):
             self._add("target", one.target, name, where)
+            self._context.guard(loop_places.PART, self._places.add_target, one.target)
         values = _array(one.prediction)
         if values is not None:
             sample = ValueSample("prediction", name, where)
@@ -166,15 +172,14 @@ class LossCalls:
         pointer = getattr(one.target, "data_ptr", None)
         if pointer is not None and pointer() in self._from_data:
             return True
-        values = _array(one.target)
-        return values is not None and bool((values != values.reshape(-1)[:1]).any())
+        return self._varies(one.target)
 
     # -- batches that pass --------------------------------------------------------------------------------
 
     def batch(self, element: Any) -> None:
         """Of the data that is trained on: (inputs, targets) or inputs alone."""
         parts = element if isinstance(element, (tuple, list)) else [element]
-        self._look_for_boxes(parts)
+        self._context.guard(loop_places.PART, self._places.batch, parts)
         arrays = [part for part in parts if hasattr(part, "shape") and hasattr(part, "dtype")]
         if len(arrays) != len(parts) or not 1 <= len(arrays) <= 3:
             return
@@ -197,7 +202,7 @@ class LossCalls:
         if self._fed != by:
             return
         if targets is not None:
-            self._look_for_boxes([inputs, targets])
+            self._context.guard(loop_places.PART, self._places.batch, [inputs, targets])
         if inputs is not None:
             self._add("input", inputs)
         if targets is not None and self._varies(targets):
@@ -221,23 +226,7 @@ class LossCalls:
     def _varies(self, targets: Any) -> bool:
         """Zeros or ones that the script makes up itself, as for a GAN, are no labels."""
         values = _array(targets)
-        return values is not None and bool((values != values.reshape(-1)[:1]).any())
-
-    def _look_for_boxes(self, parts: Any) -> None:
-        """In the first batch, and in the next ones while there is no object in any. Written when the process ends,
-        where it was trained on."""
-        if self._places_sought >= _BATCHES or len(parts) < 2:
-            return
-        self._places_sought += 1
-        inputs = [array for array in [_array(parts[0])] if array is not None]
-        names = [str(name) for part in parts[1:] for name in (part if isinstance(part, dict) else [""])]
-        targets = [_array(leaf) for leaf in leaves(list(parts[1:]))]
-        if inputs and targets and all(one is not None for one in targets):
-            seen = self._context.learning.places_in(inputs, targets, names)
-            empty = seen is not None and not seen.box_rows and len(seen.ids) == 1 and seen.several
-            looked = self._places_sought
-            self._places = seen.changed(batches=looked) if seen is not None else None
-            self._places_sought = looked if empty else _BATCHES
+        return values is not None and values.size > 0 and bool((values != values.reshape(-1)[0]).any())
 
     @property
     def wants_batches(self) -> bool:
@@ -268,9 +257,7 @@ class LossCalls:
         """When the process ends: what was not written before, and the last predictions."""
         for key, sample in list(self._samples.items()):
             self._write(key, sample)
-        if self._places is not None and self._context.heartbeat.step:
-            self._context.record(self._places)
-            self._places = None
+        self._context.guard(loop_places.PART, self._places.write)
         related = self._rows.dependence(None) if self._context.heartbeat.step else None
         if related is not None:
             self._context.record(related)

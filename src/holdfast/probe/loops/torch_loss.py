@@ -45,23 +45,50 @@ def compared(loss: Any) -> list[ComparedValues]:
 
 def _below_loss(loss: Any, recognise: Any) -> list[ComparedValues]:
     found: list[ComparedValues] = []
-    pending, seen = [(loss.grad_fn, False)], set()
+    pending: list[tuple[Any, bool, Any]] = [(loss.grad_fn, False, None)]
+    seen: set[Any] = set()
     for _ in range(_MOST_NODES):
         if not pending or len(found) >= _MOST_LOSSES:
             break
-        node, part = pending.pop(0)
+        node, part, mask = pending.pop(0)
         if node is None or node in seen:
             continue
         seen.add(node)
         name = kind(node)
         one = recognise(node, name, part)
         if one is not None:
-            found.append(one._replace(node=node))
+            found.append(one._replace(node=node, mask=_chosen_by(node) if mask is None else mask))
             continue
         below = [child for child, _ in node.next_functions if child is not None]
         scaled = part or name in _COMBINES or len(below) > 1 or (name == "Sum" and bool(_sizes(node)))
-        pending += [(child, scaled) for child in below]
+        own = _mask(node, name)
+        pending += [(child, scaled, mask if own is None else own) for child in below]
     return found
+
+
+def _chosen_by(node: Any) -> Any:
+    """The mask by which the predictions of a loss were chosen."""
+    for _ in range(3):
+        node = _behind_same_values(_below(node))
+        if node is None:
+            return None
+        name = kind(node)
+        if name == "Index":
+            return _mask(node, name)
+        if name not in ("Sub", "LogSoftmax"):
+            return None
+    return None
+
+
+def _mask(node: Any, name: str) -> Any:
+    """Zeros and ones that values are multiplied by, or a choice of some of them."""
+    if name == "Index":
+        indices = [one for one in (_saved_list(node, "indices")) if one is not None]
+        return indices[0] if len(indices) == 1 and str(indices[0].dtype) == "torch.bool" else None
+    if name != "Mul":
+        return None
+    given = [one for one in (_saved(node, "self"), _saved(node, "other")) if one is not None]
+    return given[0] if len(given) == 1 and len(_inputs(node)) == 1 and given[0].dim() else None
 
 
 def terms(loss: Any, named: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +138,7 @@ def _of_function(node: Any, name: str, part: bool) -> ComparedValues | None:
         part=part or getattr(node, "_saved_weight", None) is not None or node._saved_reduction == _SUMMED,
         prediction=_own(_values_of(below) if from_logits else _saved(node, "self"), _saved(node, "self")),
         target=_own(target),
+        units=shape[1] if name == "NllLoss2D" and shape and len(shape) > 2 else None,
     )
 
 
@@ -253,6 +281,13 @@ def _shape(node: Any) -> tuple[int, ...] | None:
 
 def _sizes(node: Any) -> Any:
     return tuple(getattr(node, "_saved_self_sym_sizes", ()) or ())
+
+
+def _saved_list(node: Any, name: str) -> list[Any]:
+    try:
+        return list(getattr(node, f"_saved_{name}"))
+    except (AttributeError, RuntimeError, TypeError):
+        return []
 
 
 def _saved(node: Any, name: str) -> Any:

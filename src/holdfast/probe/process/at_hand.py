@@ -6,30 +6,30 @@ a table, a list without entries, what a callback has never set.
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any
 
 from ...journal.events import AtHandSeen
 from ..runtime import frame_locals, user_lines
-from . import file_completeness
+from . import file_completeness, named_paths
 
 PART = "at_hand"
-_MOST_FRAMES, _MOST_NAMES = 6, 60
+_MOST_FRAMES, _MOST_NAMES, _MOST_NEAR = 6, 60, 30
 _MOST_FILES, _MOST_ARRAYS, _MOST_EMPTY = 10, 20, 10
 _MOST_VALUES = 1_000_000  # of an array whose range is read
 _MOST_HELD, _MOST_UNSET = 20, 10  # objects of a list or of `self`, attributes
 
 
 def seen(error: BaseException, paths: list[str]) -> AtHandSeen | None:
-    files = [one for one in (_file(path) for path in paths[:_MOST_FILES]) if one is not None]
+    every = list(user_lines.frames_of(error.__traceback__))
+    trace = [one for one in every if user_lines.is_user_file(one[0])]
+    files = [one for one in map(_file, paths[:_MOST_FILES]) if one is not None]
+    near = [path for path in dict.fromkeys([*_named(trace), *_read_by_libraries(every)]) if path not in paths]
+    files += [one for one in map(_file, near[:_MOST_NEAR]) if one is not None and one["missing"]]
     arrays: list[dict[str, Any]] = []
     empty: list[str] = []
-    frames = [
-        frame
-        for file, _, _, frame in user_lines.frames_of(error.__traceback__)
-        if user_lines.is_user_file(file)
-    ]
-    for frame in frames[::-1][:_MOST_FRAMES]:
+    for _, _, _, frame in trace[::-1][:_MOST_FRAMES]:
         for name, value in list(frame_locals.of(frame).items())[:_MOST_NAMES]:
             if name.startswith("_") or isinstance(value, type):
                 continue
@@ -70,6 +70,17 @@ def _attributes(value: Any) -> dict[str, Any]:
     except AttributeError:
         return {}
     return own if isinstance(own, dict) else {}
+
+
+def _named(trace: list[Any]) -> list[str]:
+    """Files that the lines of the user's functions name, innermost first."""
+    return [path for _, line, _, frame in trace[::-1][:_MOST_FRAMES] for path in named_paths.of(frame, line)]
+
+
+def _read_by_libraries(trace: list[Any]) -> list[str]:
+    """Files of the library functions below the user's last one, innermost first."""
+    below = list(itertools.takewhile(lambda one: not user_lines.is_user_file(one[0]), reversed(trace)))
+    return [path for _, _, _, frame in below[:_MOST_FRAMES] for path in named_paths.of_library(frame)]
 
 
 def _file(path: str) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from ..runtime import frame_locals, user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.error_numbers import errno_of
 from ..runtime.wrapping import observe
-from . import at_hand
+from . import at_hand, named_paths
 
 PART = "exceptions"
 PART_SHAPES = "array_shapes"
@@ -71,6 +71,12 @@ class ExceptionLog:
         if isinstance(error, KeyboardInterrupt) and not self.interrupted:
             self._context.record(SignalSeen(signal="SIGINT"))
         described = self.describe(error, left="script", caught=False)
+        self._context.record(described)
+        self._context.guard(at_hand.PART, self._record_at_hand, error, described.paths)
+
+    def ended_in_exit(self, error: Exception) -> None:
+        """The script handles it by `sys.exit`, and nothing else will say what it was."""
+        described = self.describe(error, left="exit", caught=True)
         self._context.record(described)
         self._context.guard(at_hand.PART, self._record_at_hand, error, described.paths)
 
@@ -245,33 +251,8 @@ def _paths(message: str, trace: list[Any]) -> list[str]:
                 for name, value in list(frame_locals.of(frame).items())[:50]
                 if not name.startswith("__")
             ]
-            paths.extend(filter(None, map(_path_of, values)))
+            paths.extend(filter(None, map(named_paths.path_of, values)))
     return list(dict.fromkeys(paths))[:_PATH_LIMIT]
-
-
-def _path_of(value: Any) -> str:
-    """The file that the value names, or "". A variable may be anything: a class of paths, an object that raises when it
-    is asked, and none of them may cost the exception its record."""
-    try:
-        return "" if isinstance(value, type) else _named_file(value)
-    except Exception:
-        return ""
-
-
-def _named_file(value: Any) -> str:
-    """The value as a path, when it is a short text that names a file which is there."""
-    if (
-        type(value).__name__ == "EagerTensor"
-        and getattr(value.dtype, "name", "") == "string"
-        and not len(value.shape)
-    ):
-        value = value.numpy()
-    if hasattr(value, "__fspath__"):
-        value = os.fspath(value)
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    short = isinstance(value, str) and 2 < len(value) < 400 and "\0" not in value and "\n" not in value
-    return str(value) if short and ("/" in value or "." in value) and os.path.isfile(value) else ""
 
 
 def _chain(error: BaseException) -> list[str]:

@@ -46,6 +46,9 @@ def _watch_exit(context: ProbeContext, module: Any, name: str) -> None:
         given = args[0] if args else kwargs.get("status")
         ours = not context.forked and context.role == "main"
         if ours and (name == "_exit" or hidden_thread.in_main()):
+            handled = sys.exc_info()[1]
+            if given and isinstance(handled, Exception) and user_lines.is_user_file(_calling_file()):
+                context.guard(PART, context.exceptions.ended_in_exit, handled)
             _record_exit(context, f"{module.__name__}.{name}", given)
         elif name == "_exit" and user_lines.is_user_file(_calling_file()):
             _record_worker_exit(context, given)  # multiprocessing calls it too, at its end

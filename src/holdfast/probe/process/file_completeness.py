@@ -7,9 +7,14 @@ import json
 import os
 import re
 import struct
+import zlib
 from typing import Any
 
+from . import msgpack_end
+
 _TAIL = 70_000  # a zip archive may have a comment after its directory
+_MOST_READ, _CHUNK = 64 << 20, 1 << 16  # of a file that is read as a whole
+_LEGACY_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # numbers without a name follow its last pickle
 _TABLE_END = b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"  # of the index of a TensorFlow checkpoint
 
 
@@ -32,6 +37,13 @@ def why_incomplete(path: str) -> str | None:
             return check(head, tail, size)
     if path.endswith(".safetensors"):
         return _safetensors(head, path, size)
+    if path.endswith(".json"):
+        return _json(path, size)
+    if head.startswith(b"\x1f\x8b"):
+        return _gzip(path, size)
+    if msgpack_end.is_map(head):
+        wanted = msgpack_end.bytes_wanted(path, size)
+        return _short(size, wanted) if wanted is not None else None
     return None
 
 
@@ -79,8 +91,39 @@ def _png(head: bytes, tail: bytes, size: int) -> str:
     return "" if b"IEND" in tail[-4096:] else "its end marker is missing"
 
 
-def _pickle(head: bytes, tail: bytes, size: int) -> str:
+def _pickle(head: bytes, tail: bytes, size: int) -> str | None:
+    if head.startswith(_LEGACY_TORCH):
+        return None
     return "" if tail.endswith(b".") else "the end of the pickle is missing"
+
+
+def _json(path: str, size: int) -> str | None:
+    """Where it cannot be read because it ends; a mistake before its end is another fault."""
+    if size > _MOST_READ:
+        return None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read().rstrip()
+    try:
+        json.loads(text)
+    except ValueError as error:
+        at = getattr(error, "pos", 0)
+        unclosed = "Unterminated" in str(error)  # names where the text began
+        return "it ends within a value" if at >= len(text) or unclosed else None
+    return ""
+
+
+def _gzip(path: str, size: int) -> str | None:
+    if size > _MOST_READ:
+        return None
+    unpacked = zlib.decompressobj(47)
+    with open(path, "rb") as file:
+        data = file.read(_CHUNK)
+        while data:
+            if unpacked.eof:  # another member
+                unpacked = zlib.decompressobj(47)
+            unpacked.decompress(data)
+            data = unpacked.unused_data or file.read(_CHUNK)
+    return "" if unpacked.eof else "its compressed data has no end"
 
 
 def _safetensors(head: bytes, path: str, size: int) -> str | None:

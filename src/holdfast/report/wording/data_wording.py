@@ -186,6 +186,8 @@ TITLES: dict[str, Text] = {
         values,
     ),
     "class-id-out-of-range.binary-loss": _binary_targets,
+    "no-positive-anchors.targets": "no place of the targets has an object in any of {batches:count batch}: no anchor "
+    "matches an object, so the boxes are never trained",
     "no-positive-anchors": "{zero:list} is exactly 0.0 at every step: no anchor matches an object, so it is never "
     "trained",
     "no-positive-anchors.uncovered": "it found next to nothing, and {share:percent} of the boxes overlap no anchor by "
@@ -265,6 +267,7 @@ FACTS: dict[str, Text] = {
     "negative",
     "anchors.compared": "{share:percent} of {boxes:count box/boxes} overlap no [{fitted:if}fitted ]anchor by half "
     "at {input} px; half of these are smaller than {side:number} px there; most of all {classes:list 4}",
+    "loss.part-without-rows": "{name} compares no row at all[ at {where}]: nothing is chosen for it",
     "loss.part-zero": "{zero:list} is exactly 0.0 in all {records:count} records, over {steps:count step}"
     "[; {other:list} is not]",
     "loss.course": "the loss went from {first:number} to {last:number}",

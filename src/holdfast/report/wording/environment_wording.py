@@ -21,6 +21,12 @@ _AGENT = {
     "waited-for": "holds up all others",
 }
 
+_OVER_A_SOCKET = {
+    "listening": "it waits for another process, which does not connect[ to port {port}]",
+    "connected": "it waits for another process, which is connected[ at port {port}] and sends nothing",
+    "connecting": "it waits for another process, which does not answer[ at port {port}]",
+    "retrying": "it tries again and again to connect to another process",
+}
 
 _BY_SCHEDULER = {
     "time-limit": "the job reached its time limit, and the scheduler ended it",
@@ -88,6 +94,10 @@ TITLES: dict[str, Text] = {
     "peer-missing.elsewhere": "one process of the group waits for the others, and another one is elsewhere[, at "
     "{where}][{steps:if}: they did not do the same number of steps]",
     "peer-missing.joining": "it waits for the other machines to join",
+    "peer-missing.socket": lambda values: filled(_OVER_A_SOCKET[values["state"]] + "[, at {where}]", values),
+    "peer-missing.or-data": lambda values: filled(
+        _OVER_A_SOCKET[values["state"]] + "[, at {where}]: one of its group, or one that sends data", values
+    ),
     "peer-missing.lost": _lost,
     "peer-missing.agent": lambda values: f"process {values['rank']} of the group {_AGENT[values['remark']]}",
     "peer-missing.rejected": "the coordinator turned away a process that asked to join the group",
@@ -144,6 +154,8 @@ FACTS: dict[str, Text] = {
     "end.not-recorded": "no end was recorded, neither of the process nor of the supervisor",
     "group.stop-requested": "the group was asked to stop: {text}",
     "group.elsewhere": "process {pid} is at {where}",
+    "socket.listens": "port {port} waits for connections: {clients:count connection} so far",
+    "socket.traffic": "over that connection {sent:size} were sent and {received:size} received",
     "group.configured": "{variable} names several machines",
     "group.batches": lambda values: (
         "batches in a pass over the data, by process: "
@@ -241,6 +253,12 @@ REMEDIES: dict[str, Advice] = {
     "boot.find-out-why": Advice("find out why: power, heat, an update", "journalctl -b -1 -e"),
     "group.start-all": Advice(
         "start all of them, and check that each can reach the others' address and port", "nc -zv HOST PORT"
+    ),
+    "group.start-others": Advice(
+        "start the process that it waits for, or wait for as many as are started; look at why the other one ended"
+    ),
+    "group.with-timeout": Advice(
+        "give the wait a timeout, so that it raises", "socket.setdefaulttimeout(300)"
     ),
     "group.same-addresses": Advice("the addresses in TF_CONFIG must be the same on all, in the same order"),
     "group.same-token": Advice(

@@ -146,6 +146,8 @@ TITLES: dict[str, Text] = {
     "it goes up to {highest:number} cells: are the boxes in pixels?",
     "boxes-wrong-format.negative-size": "{negative:percent} of the objects have a width or a height below 0: are the "
     "last two numbers of their boxes a size or a corner?",
+    "boxes-wrong-format.clipped": "objects pile up at the edge of a map of {columns} x {rows} places: {right:count} of "
+    "{objects:count} in its last column, {bottom:count} in its last row, {first:count} in its first ones at most",
     "boxes-wrong-format.two-formats": "some boxes are corners, and others are a position with a width and a height",
     "boxes-wrong-format.not-corners": "the boxes are not given by their corners, and {name} finds no overlap",
     "boxes-wrong-format.beyond": _beyond,
@@ -232,6 +234,8 @@ FACTS: dict[str, Text] = {
     "boxes.columns": _columns,
     "boxes.cells": "of {objects:count object} in a grid {one_cell:percent} share one cell, {beyond:percent} lie "
     "outside of their own, and {negative:percent} have a size below 0",
+    "boxes.at-edge": "of {objects:count object} in the targets {right:count} are in the last column and {bottom:count} "
+    "in the last row: coordinates beyond the map are clipped to it",
     "boxes.output": "the output for boxes ends with {activation}[ at {where}]",
     "overlap.none": "{name} shows an overlap of {last:percent} at the end[, although the loss fell by {fell:percent}]",
     "ids.of-both": "{objects:count box/boxes} and {empty:count place} without a box have class id {class_id}",

@@ -21,7 +21,8 @@ from typing import NamedTuple
 from holdfast.host import procfs
 from holdfast.journal.folder import RunFolder
 from holdfast.journal.stack_files import Capture, Frame, ProcessStacks, StackSnapshot, Thread, write
-from holdfast.supervise.stack_capture import pipe_ends, pyspy, syscalls
+from holdfast.supervise.stack_capture import pipe_ends, pyspy, socket_ends, syscalls
+from holdfast.supervise.stack_capture.source_places import place_of
 from holdfast.user_code import is_user_file
 
 SNAPSHOTS = 3
@@ -162,6 +163,7 @@ def _thread(pid: int, tid: int) -> Thread:
         syscall=syscalls.describe_syscall(pid, call),
         cpu_s=stat.cpu_s if stat is not None else 0.0,
         main=tid == pid,
+        socket=socket_ends.waited_for(pid, call) if tid == pid else {},
     )
 
 
@@ -176,10 +178,17 @@ def _with_frames(thread: Thread, python: pyspy.PyThread) -> Thread:
 
 
 def with_source_line(frame: Frame) -> Frame:
-    """With the text of the line, where the file is the user's own and still there."""
+    """With the text of the line and what is around it, where the file is the user's own and still there."""
     if not is_user_frame(frame):
         return frame
-    return replace(frame, code=linecache.getline(frame.file, frame.line).strip()[:200])
+    place = place_of(frame.file, frame.line)
+    return replace(
+        frame,
+        code=linecache.getline(frame.file, frame.line).strip()[:200],
+        yields=place.yields,
+        endless=place.endless,
+        connects=place.connects,
+    )
 
 
 def is_user_frame(frame: Frame) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.explain.readings.other_end import OtherEnd, awaited
 from holdfast.explain.readings.readers import Awaits, Nearness, Reader, nearest_reader, only_trains
 from holdfast.explain.readings.stacks import StackReading, ThreadState, silence
 from holdfast.explain.readings.workers import workers_finished
@@ -41,11 +42,12 @@ def input_blocked(evidence: Evidence) -> Finding | None:
         "where": "" if file else thread.users_file_line,
     }
     return Finding(
-        _strength(reader, stacks),
+        min(_strength(reader, stacks), _by_other_end(evidence, reader)),
         Title("input-blocked", values),
         facts(
             silence(evidence),
             reader.stalled.fact,
+            _other_end(evidence, reader),
             reader.awaits is Awaits.FILE and Fact("file.not-opened", {}, stacks.source),
             not stacks.busy and Fact("process.idle", {}, stacks.source),
             _producers(reader),
@@ -71,6 +73,19 @@ def _strength(reader: Reader, stacks: StackReading) -> Strength:
         return Strength.POSSIBLE
     in_users_code = thread.users is not None and not stacks.busy
     return Strength.established_if(in_users_code or _CERTAIN_WAITS.search(thread.wait) is not None)
+
+
+def _by_other_end(evidence: Evidence, reader: Reader) -> Strength:
+    """Data is not all that a main thread may wait for at a socket."""
+    other = awaited(evidence)
+    if other is None or other.stalled.thread != reader.stalled.thread or other.end is OtherEnd.DATA:
+        return Strength.ESTABLISHED
+    return Strength.POSSIBLE if other.end is OtherEnd.CLIENT else Strength.SUPPORTED
+
+
+def _other_end(evidence: Evidence, reader: Reader) -> Fact | None:
+    other = awaited(evidence)
+    return other.fact if other is not None and other.stalled.thread == reader.stalled.thread else None
 
 
 def _remedies(awaits: Awaits) -> tuple[Remedy, ...]:

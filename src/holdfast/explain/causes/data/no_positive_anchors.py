@@ -13,6 +13,7 @@ _LOGS_NEEDED, _STEPS_NEEDED = 3, 5  # a part of a loss may be 0.0 once or twice 
 _LOGS_TO_BLAME = 5  # and is not, at as many records
 #: Share of the boxes that no anchor overlaps by half: above the first it is said, above the second it is blamed.
 _MANY_UNCOVERED, _MOST_UNCOVERED = 0.6, 0.8
+_BATCHES_TO_BLAME = 10  # without an object in any
 
 
 @cause("no-positive-anchors", specialises=("loss-not-falling",))
@@ -56,19 +57,47 @@ def _by_loss(evidence: Evidence) -> Finding | None:
     zero = [name for name in parts if all(number_of(log[name]) == 0.0 for log in logs if name in log)]
     other = [name for name in parts if name not in zero]
     if not zero or not (other or any(number_of(log.get("loss")) for log in logs)):
-        return None
+        return _by_targets(evidence, empty)
     source = points[-1].source if points else epochs[-1].source
     values = {"zero": zero, "other": other, "records": len(logs), "steps": steps}
     by_name = [name for name in zero if "regulari" not in name and any(word in name for word in _OF_BOXES)]
     of_boxes = [name for name in zero if terms.get(name) or name in by_name]
-    blamed = (bool(of_boxes) or empty is not None) and len(logs) >= _LOGS_TO_BLAME
+    no_rows = _without_rows(evidence, zero)
+    known_empty = empty is not None or no_rows is not None
+    blamed = (bool(of_boxes) or known_empty) and len(logs) >= _LOGS_TO_BLAME
     return Finding(
         Strength.supported_if(blamed),
         Title("no-positive-anchors", {"zero": zero}),
-        because=facts(Fact("loss.part-zero", values, source), empty),
+        because=facts(Fact("loss.part-zero", values, source), no_rows, empty),
         remedies=[Remedy("anchors.fit"), Remedy("boxes.check-scale", safety="guess")],
         ends=False,
     )
+
+
+def _by_targets(evidence: Evidence, empty: Fact | None) -> Finding | None:
+    """Boxes that are all zeros in every batch, and are compared: a loop that does not show the parts of its loss."""
+    seen = detection.targets(evidence)
+    if seen is None or empty is None or seen.event.batches < _BATCHES_TO_BLAME:
+        return None
+    no_boxes = len(seen.event.rates) == detection.BOX_UNITS and not any(seen.event.rates)
+    compared = any(
+        one.event.units == detection.BOX_UNITS and not detection.is_crossed(one)
+        for one in detection.outputs_seen(evidence)
+    )
+    if not (no_boxes and compared):
+        return None
+    title = Title("no-positive-anchors.targets", {"batches": seen.event.batches})
+    remedies = [Remedy("anchors.fit"), Remedy("boxes.check-scale", safety="guess")]
+    return Finding(Strength.SUPPORTED, title, [empty], remedies, ends=False)
+
+
+def _without_rows(evidence: Evidence, names: list[str]) -> Fact | None:
+    """One of these terms compares no row at all: what is chosen for it by a mask is empty."""
+    for one in evidence.all(ev.OutputSeen):
+        shape = one.event.prediction_shape
+        if one.event.term in names and shape and shape[0] == 0:
+            return one.fact("loss.part-without-rows", name=one.event.term, where=one.event.loss_where)
+    return None
 
 
 def _is_number_of_loss(name: str) -> bool:

@@ -2,8 +2,15 @@
 
 from holdfast.explain.causes.environment.process_ranks import even
 from holdfast.explain.readings.error import ErrorText
-from holdfast.explain.readings.stacks import StalledThread, plain_name, stalled_thread, stalled_threads
-from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev
+from holdfast.explain.readings.other_end import Awaited, OtherEnd, awaited
+from holdfast.explain.readings.stacks import (
+    StalledThread,
+    plain_name,
+    silence,
+    stalled_thread,
+    stalled_threads,
+)
+from holdfast.explain.rule import Evidence, Fact, Finding, Recorded, Remedy, Strength, Title, cause, ev, facts
 from holdfast.journal.stack_files import Frame
 
 _NO_PEER = ErrorText(
@@ -42,7 +49,8 @@ def peer_missing(evidence: Evidence) -> Finding | None:
         return found
     quote = _NO_PEER.match(evidence)
     if quote is None:
-        return None
+        other = awaited(evidence)
+        return _over_a_socket(evidence, other) if other is not None else None
     strength = Strength.established_if(evidence.error is not None)
     return Finding(strength, Title("peer-missing"), quote.facts, _REMEDIES)
 
@@ -57,8 +65,23 @@ def _joining(evidence: Evidence, waiting: StalledThread, inside: Frame) -> Findi
     certain = plain_name(inside) in _CERTAIN_JOINS or inside.file.endswith(_TORCH)
     strength = Strength.supported_if(certain or bool(variables))
     configured = [Fact("group.configured", {"variable": name}, "journal.jsonl") for name in variables[:1]]
-    facts = [waiting.fact_inside(inside), *configured]
-    return Finding(strength, Title("peer-missing.joining"), facts, _REMEDIES)
+    seen = [waiting.fact_inside(inside), *configured]
+    return Finding(strength, Title("peer-missing.joining"), seen, _REMEDIES)
+
+
+def _over_a_socket(evidence: Evidence, other: Awaited) -> Finding | None:
+    """The script has sockets of its own, and the process at the other end does not come, or is silent."""
+    if other.end not in (OtherEnd.PEER, OtherEnd.EITHER):
+        return None
+    socket = other.stalled.thread.socket
+    values = {"state": other.state, "port": socket.get("port"), "clients": socket.get("clients", 0),
+              "where": other.stalled.thread.users_file_line}  # fmt: skip
+    return Finding(
+        Strength.supported_if(other.end is OtherEnd.PEER),
+        Title("peer-missing.socket" if other.end is OtherEnd.PEER else "peer-missing.or-data", values),
+        facts(silence(evidence), other.stalled.fact, other.fact),
+        [Remedy("group.start-others", values), Remedy("group.with-timeout")],
+    )
 
 
 def _between_children(evidence: Evidence) -> Finding | None:
@@ -103,29 +126,27 @@ def _seen_by_coordinator(evidence: Evidence) -> Finding | None:
     if lost:
         return _lost(lost[-1])
     kind, rank = remarks[-1].event.remark, next(iter(remarks[-1].event.ranks), None)
-    facts = [remarks[-1].fact("group.remark", text=remarks[-1].event.text)]
+    seen = [remarks[-1].fact("group.remark", text=remarks[-1].event.text)]
     if kind == "network":
-        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), facts, [_START_ALL])
+        return Finding(Strength.SUPPORTED, Title("peer-missing.network"), seen, [_START_ALL])
     rejected = evidence.all(ev.PeerRejected)
     if kind == "missing" and rejected:
-        facts += [
+        seen += [
             one.fact("group.rejected", address=one.event.address, why=one.event.why) for one in rejected[:3]
         ]
-        return Finding(
-            Strength.SUPPORTED, Title("peer-missing.rejected"), facts, [Remedy("group.same-token")]
-        )
+        return Finding(Strength.SUPPORTED, Title("peer-missing.rejected"), seen, [Remedy("group.same-token")])
     title = Title("peer-missing.agent", {"rank": rank, "remark": kind})
     remedies = [Remedy("group.explain-agent", {"rank": rank}), _START_ALL]
-    return Finding(Strength.ESTABLISHED, title, facts, remedies)
+    return Finding(Strength.ESTABLISHED, title, seen, remedies)
 
 
 def _lost(lost: Recorded[ev.AgentLost]) -> Finding | None:
     event = lost.event
     if event.rank == 0:
         return None  # this folder is that agent's own, and its own records say more
-    facts = [lost.fact("group.remark", text=event.text)]
+    seen = [lost.fact("group.remark", text=event.text)]
     of_peer = event.verdict.get("because", [])[:_FACTS_OF_PEER]
-    facts += [Fact("group.remark", {"text": str(one.get("fact"))}, f"peers/{event.rank}") for one in of_peer]
+    seen += [Fact("group.remark", {"text": str(one.get("fact"))}, f"peers/{event.rank}") for one in of_peer]
     values = {"rank": event.rank, "signal": event.signal, "exit_code": event.exit_code}
     remedies = [Remedy("group.explain-agent", {"rank": event.rank}), _START_ALL]
-    return Finding(Strength.ESTABLISHED, Title("peer-missing.lost", values), facts, remedies)
+    return Finding(Strength.ESTABLISHED, Title("peer-missing.lost", values), seen, remedies)

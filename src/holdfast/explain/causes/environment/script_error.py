@@ -42,14 +42,17 @@ def _raised(evidence: Evidence, error: Raised) -> Finding:
     generator = _generator(evidence) if "`generator` yielded" in message else None
     facts = [Fact("error.raised", {"type": kind, "message": message}, error.source), *user_line(evidence)]
     facts += [generator] if generator is not None else []
-    facts += [Fact("error.caught", {}, evidence.exit_source)] if error.caught else []
+    called = evidence.exit_called if error.left == "exit" else None
+    facts += [exit_called(called)] if called is not None else []
+    swallowed = error.caught and called is None
+    facts += [Fact("error.caught", {}, evidence.exit_source)] if swallowed else []
     facts += [
         Fact("error.came-from", {"text": before}, error.source)
         for before in error.chain[-2:]
         if error.essence[:_SAME_MESSAGE] not in before  # recorded again by each layer that it left
     ]
     strength = Strength.established_if(evidence.ended is not None or bool(error.user_line))
-    values = {"error": kind, "where": error.user_line, "message": message, "caught": bool(error.caught)}
+    values = {"error": kind, "where": error.user_line, "message": message, "caught": bool(swallowed)}
     return Finding(
         Strength.POSSIBLE if evidence.is_stalled else strength,
         Title("script-error", values),

@@ -35,6 +35,9 @@ _BOXES_BY_NAME = "box"
 _ACROSS = 0.5
 #: Correlation of places with sizes, in both directions. Of 16 objects chance gives it once in ten thousand grids.
 _FOLLOWS = -0.6
+#: Shares of the objects of a map in its last row and in its last column; and of that, in its first ones. Chosen: of a
+#: map of 6 places a side a row has a sixth of objects that lie anywhere.
+_FEWEST_ON_MAP, _AT_EDGE, _AT_OTHER_EDGE = 32, 0.25, 0.25
 #: Share of a grid's objects that are meant by "nearly all".
 _NEARLY_ALL = 0.9
 
@@ -54,9 +57,9 @@ _NEARLY_ALL = 0.9
 def boxes_wrong_format(evidence: Evidence) -> Finding | None:
     seen = detection.targets(evidence)
     if seen is None or seen.event.box_rows < _FEWEST_BOXES:
-        return None
+        return _clipped(evidence)
     if not seen.event.columns:
-        return _of_cells(evidence, seen) if seen.event.cells else None
+        return (_of_cells(evidence, seen) if seen.event.cells else None) or _clipped(evidence)
     for look in (_out_of_reach, _two_scales, _mirrored, _two_formats, _no_overlap, _beyond_the_image):
         found = look(evidence, seen)
         if found is not None:
@@ -174,6 +177,27 @@ def _of_cells(evidence: Evidence, seen: Recorded[ev.DetectionTargetsSeen]) -> Fi
         Title(kind, dict(cells)),
         facts(seen.fact("boxes.cells", **cells), *_loss(evidence)),
         [Remedy("boxes.cell-of-parts" if one_cell else "boxes.one-format"), Remedy("boxes.draw")],
+        ends=False,
+    )
+
+
+def _clipped(evidence: Evidence) -> Finding | None:
+    """Objects in the last row and in the last column of a map, and not in its first ones: what lies beyond the map was
+    clipped to its edge, in both directions, as coordinates of a larger image are."""
+    seen = evidence.last(ev.ObjectMapsSeen)
+    if seen is None or seen.event.objects < _FEWEST_ON_MAP:
+        return None
+    event = seen.event
+    last, first = min(event.bottom, event.right) / event.objects, max(event.top, event.left) / event.objects
+    if last < _AT_EDGE or first > _AT_OTHER_EDGE * last:
+        return None
+    values = {"objects": event.objects, "rows": event.rows, "columns": event.columns,
+              "bottom": event.bottom, "right": event.right, "first": max(event.top, event.left)}  # fmt: skip
+    return Finding(
+        Strength.SUPPORTED,
+        Title("boxes-wrong-format.clipped", values),
+        facts(seen.fact("boxes.at-edge", **values), *_loss(evidence)),
+        [Remedy("boxes.scale-with-image"), Remedy("boxes.draw")],
         ends=False,
     )
 
