@@ -37,7 +37,7 @@ def seen(error: BaseException, paths: list[str]) -> AtHandSeen | None:
                 empty.append(name)
             elif len(arrays) < _MOST_ARRAYS:
                 arrays += [one for one in [_array(name, value)] if one is not None]
-    unset = _unset(frames) if "NoneType" in str(error) else []
+    unset = _unset([frame for _, _, _, frame in trace]) if "NoneType" in str(error) else []
     if not (files or arrays or empty or unset):
         return None
     return AtHandSeen(files=files, arrays=arrays, empty=empty[:_MOST_EMPTY], unset=unset)
