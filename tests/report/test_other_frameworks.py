@@ -13,7 +13,7 @@ from holdfast.report.wording.template import filled
 from holdfast.settings import resolve
 
 KERAS_WORDS = re.compile(r"\bkeras\.|\btf\.|model\.(fit|compile)\(|^ds = ")
-VALUES = {"epochs": 40, "learning_rate": 0.01, "optimizer": "SGD", "records": 12, "size": 8}
+VALUES = {"each": 4, "epochs": 40, "learning_rate": 0.01, "optimizer": "SGD", "records": 12, "size": 8}
 
 
 @pytest.mark.parametrize("kind", sorted(wording.REMEDIES))

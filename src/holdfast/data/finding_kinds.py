@@ -251,9 +251,7 @@ KINDS: dict[str, FindingKind] = {
         "a class that is called background has boxes",
         "leave it out: what is in no box is background; or the list of names is one off",
     ),
-    "rare-class": FindingKind(
-        "warning", "classes have fewer than 10 boxes", "collect more examples, or leave the class out"
-    ),
+    "rare-class": FindingKind("warning", "classes have fewer than 10 boxes", "collect more, or leave it out"),
     "class-order-differs": FindingKind(
         "error",
         "classes have other names in one part of the dataset than in the rest",
@@ -293,9 +291,7 @@ KINDS: dict[str, FindingKind] = {
     "duplicate-id": FindingKind("error", "ids occur twice", "give every image and class an id of its own"),
     # -- files
     "image-without-boxes": FindingKind(
-        "note",
-        "images have no boxes and are trained on as negatives",
-        "nothing, if there is nothing in them",
+        "note", "images have no boxes and are trained on as negatives", "nothing, if nothing is in them"
     ),
     "annotation-unfinished": FindingKind(
         "warning",
@@ -475,7 +471,7 @@ KINDS: dict[str, FindingKind] = {
     ),
     "duplicate-image": FindingKind("warning", "the same image occurs twice", f"{REPAIR} with one of each"),
     "duplicate-image-different-labels": FindingKind(
-        "warning", "the same image occurs twice with different boxes", "look at both and keep the right one"
+        "warning", "the same image occurs twice with different boxes", "keep the right one"
     ),
     "split-overlap": FindingKind(
         "warning",

@@ -278,8 +278,7 @@ class Evidence:
             return self._swallowed
         if self.exit_signal not in (None, "SIGINT") and not self.crashed and not self.stall:
             return None
-        raised = [one for one in self.all(ev.ExceptionRaised) if self._may_end_it(one)]
-        if raised:
+        if raised := [one for one in self.all(ev.ExceptionRaised) if self._may_end_it(one)]:
             script = [one for one in raised if one.event.left in ("script", "exit")]
             chosen = (script or raised)[-1]
             below = [one for one in script if one.pid != chosen.pid]
@@ -289,8 +288,9 @@ class Evidence:
         printed = self.output.traceback
         if printed is None or not printed.closes or self.alive:
             return None
-        # Of a stalled run: a library reported something it did without, long before.
-        if self.is_stalled and printed.trained_after:
+        if (
+            self.is_stalled and printed.trained_after
+        ):  # a library reported something it did without, long before
             return None
         event, line = errors.exception_of(printed.text), printed.line
         return errors.from_event(Recorded(event, line.number, at=0.0, mono=0.0, file=line.file), [])
@@ -299,11 +299,10 @@ class Evidence:
         """It left the main process, and no fit of that process began, nor an epoch was done, after it left another."""
         event = raised.event
         if event.left == "exit":  # it was handled, by the call that ended the script
-            called = self.exit_called
-            return called is not None and called.pid == raised.pid and called.line > raised.line
-        if event.caught is True or event.process != "main" or event.left == "thread":
-            return False
-        if self._after_our_signal(raised):
+            call = self.exit_called
+            return call is not None and call.pid == raised.pid and call.line > raised.line
+        elsewhere = event.caught is True or event.process != "main" or event.left == "thread"
+        if elsewhere or self._after_our_signal(raised):
             return False
         return event.left == "script" or self._worked_until.get(raised.pid, 0) < raised.line
 

@@ -12,21 +12,13 @@ from typing import Any
 
 from ...journal.beats import Phase
 from ...journal.events import DataOnlyLoopSeen, LoopSeen
-from ...typing_names import Protocol
 from ..loop_data import gpu_losses, loss_metrics, paired_loaders, step_arguments, update_counts
 from ..runtime import user_lines
 from ..runtime.context import ProbeContext
 from ..runtime.heartbeat import Stopwatch
 from ..runtime.weak_references import Numbers, weak
 from ..state import finiteness, loop_source, loss_watch, model_facts, named_rate
-from . import (
-    data_end,
-    hand_updates,
-    loss_calls,
-    replica_threads,
-    step_outputs,
-    unapplied_gradients,
-)
+from . import data_end, hand_updates, loss_calls, replica_threads, step_outputs, unapplied_gradients
 from .data_passes import DataPasses
 from .inner_steps import InnerSteps
 
@@ -34,22 +26,6 @@ PART = "custom_loop"
 _OTHER_NUMBER = re.compile(r"acc|metric|score|rate|norm|count|step", re.IGNORECASE)
 _MAX_RECORDED = 10
 _ON_JAX = frozenset({"jax", "stateless_apply"})  # ways to know a step
-
-
-class JittedCalls(Protocol):
-    """The jitted functions of JAX, where there are any."""
-
-    def mark_training(self) -> bool:
-        """The outermost function that is being called trains. False when none is."""
-
-    @property
-    def in_call(self) -> bool: ...
-
-    @property
-    def result(self) -> str:
-        """Of the newest step: pending | ready | unknown."""
-
-    def read_all(self) -> None: ...
 
 
 class CustomLoop:
@@ -60,7 +36,7 @@ class CustomLoop:
         self.heartbeat = context.heartbeat
         self.fits = context.fits
         self.traces = context.traces
-        self.jitted: JittedCalls | None = None
+        self.jitted: step_outputs.JittedCalls | None = None
         self._passes = DataPasses(context)
         self._training: set[int] = set()  # tf.function objects that apply gradients
         self._optimizer: Callable[[], Any] = lambda: None  # the first one seen: its steps are the loop's

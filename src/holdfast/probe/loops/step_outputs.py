@@ -8,6 +8,7 @@ import operator
 import textwrap
 from typing import Any, NamedTuple
 
+from ...typing_names import Protocol
 from ..state import finiteness
 
 #: What a loss may be put together with from its terms.
@@ -17,6 +18,22 @@ _OPERATIONS = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+
+
+class JittedCalls(Protocol):
+    """The jitted functions of JAX, where there are any."""
+
+    def mark_training(self) -> bool:
+        """The outermost function that is being called trains. False when none is."""
+
+    @property
+    def in_call(self) -> bool: ...
+
+    @property
+    def result(self) -> str:
+        """Of the newest step: pending | ready | unknown."""
+
+    def read_all(self) -> None: ...
 
 
 class Returned(NamedTuple):
