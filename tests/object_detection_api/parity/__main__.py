@@ -2,6 +2,13 @@
 
 --models: a checkout of tensorflow/models with its protocol buffers compiled. --images: a folder of photographs; 20 are
 used. --python: an interpreter with TensorFlow 2.15 and the API's packages. Nothing of the checkout is copied.
+
+The interpreter, of Python 3.11, and the protocol buffers, in research/ of the checkout:
+
+    pip install "tensorflow-cpu==2.15.*" tf_slim "protobuf<4.26" "grpcio-tools<1.63" "numpy<2" "setuptools<70" \\
+        pycocotools lvis matplotlib pandas scipy Pillow contextlib2 lxml opencv-python-headless pyyaml gin-config
+    pip install --no-deps tensorflow-io==0.36.0 tensorflow-addons==0.23.0 "typeguard<3" tf_keras==2.15.1
+    python -m grpc_tools.protoc -I. --python_out=. object_detection/protos/*.proto
 """
 
 from __future__ import annotations
@@ -138,7 +145,11 @@ def _errors(folder: Path) -> object:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.object_detection_api.parity", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.object_detection_api.parity",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("names", nargs="*", help=f"only these: {', '.join(case.name for case in CASES)}")
     parser.add_argument("--models", type=Path, required=True, help="a checkout of tensorflow/models")
     parser.add_argument("--images", type=Path, required=True, help="a folder of photographs")
