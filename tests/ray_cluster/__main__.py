@@ -151,7 +151,7 @@ def on_two_nodes(folder: Path, wanted: Collection[str], images: int) -> int:
         cluster(folder, shop.workers_see) as ((address, elsewhere), process),
     ):
         jobs = Jobs(folder, address, elsewhere)
-        if not {*wanted} <= {"gpus", "train"}:
+        if {*wanted} & {"data", "killed", "bucket"}:
             prepare(jobs, images)
         if "data" in wanted:
             data_jobs(jobs)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from holdfast.data.synthetic import make_dataset
 from holdfast.host import procfs
-from tests.ray_cluster.ray_jobs import Jobs, workers_of
+from tests.ray_cluster.ray_jobs import PATIENCE_S, Jobs, workers_of
 
-COUNTS = (6_000, 24_000)
+COUNTS = (3_000, 12_000)
 MOST_AN_IMAGE = 512  # bytes
 DRAWN = 200  # the other images are copies, each with bytes of its own at its end
 
@@ -31,7 +31,7 @@ def measured_memory(jobs: Jobs) -> None:
         }.items():
             peak, process = Peak(), jobs.command(*words, workers="auto")
             with peak.of(process):
-                _, error = process.communicate(timeout=900)
+                _, error = process.communicate(timeout=PATIENCE_S)
             found[job, count] = peak
             if process.returncode not in (0, 1):
                 jobs.require(False, f"{job}: {error.decode(errors='replace')[-300:]}")

@@ -17,6 +17,7 @@ from holdfast import atomic_write
 from holdfast.launch.connection import free_port
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_worker_niceness", "0")  # else 15: beside other programs workers would hardly run
 
 
 def main() -> int:

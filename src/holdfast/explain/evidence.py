@@ -286,11 +286,9 @@ class Evidence:
             passed_on = below and chosen.event.type in errors.LAUNCHER_ERRORS
             return errors.from_event(below[-1] if passed_on else chosen, raised)
         printed = self.output.traceback
-        if printed is None or not printed.closes or self.alive:
-            return None
-        if (
-            self.is_stalled and printed.trained_after
-        ):  # a library reported something it did without, long before
+        # Of a stalled run: a library reported something it did without, long before.
+        aside = printed is not None and self.is_stalled and printed.trained_after
+        if printed is None or not printed.closes or self.alive or aside:
             return None
         event, line = errors.exception_of(printed.text), printed.line
         return errors.from_event(Recorded(event, line.number, at=0.0, mono=0.0, file=line.file), [])
