@@ -245,3 +245,17 @@ def test_json_has_the_agreed_shape(tmp_path: Path) -> None:
     assert set(finding) == {"finding", "severity", "count", "places", "remedy"}
     assert finding["finding"] == "zero-area-box"
     assert finding["places"] == [{"file": f"{folder}/007.xml", "detail": "007.jpg: box 30,6,30,40 'cat'"}]
+
+
+def test_images_of_16_bits_among_grey_ones_are_named(tmp_path: Path) -> None:
+    deep = {n: made.sixteen_bits() for n in (3, 8, 14)}
+    made.voc(
+        tmp_path,
+        {f"{n:03d}.png": (deep.get(n) or made.image(seed=n, format="PNG", mode="L"), (64, 48), [("cat", 5, 6, 30, 40)])
+         for n in range(16)},
+    )  # fmt: skip
+    report = check([DatasetPart(str(tmp_path))], use_cache=False)[0]
+    found = [one for one in report.findings if one.slug == "unsupported-mode"]
+    assert [(one.severity, one.count, one.extra) for one in found] == [
+        ("warning", 3, (("mode", "I;16"),)), ("note", 13, ())]  # fmt: skip
+    assert [place.file.rsplit("/", 1)[-1] for place in found[0].places] == ["003.png", "008.png", "014.png"]

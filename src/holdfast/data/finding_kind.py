@@ -9,3 +9,6 @@ class FindingKind(NamedTuple):
     severity: str
     title: str
     remedy: str
+
+
+REPAIR = "`holdfast data repair SRC DST` writes a copy"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.data.dataset_reader import Problem
-from holdfast.data.finding_kinds import KINDS, REPAIR
+from holdfast.data.finding_kind import REPAIR
+from holdfast.data.finding_kinds import KINDS
 
 PLACES = 5  # how many places a finding names
 

@@ -322,7 +322,10 @@ def record_problems(
     if own != named and own.casefold() == named.casefold() and not facts.problem:
         yield GradedProblem(Problem("name-case", annotation, f"it says {named}, and the file is {own}"))
     for verdict in image_violations(record, facts):
-        yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity)
+        # Nine images of 16 bits among fifty grey ones are a finding of their own.
+        serious = verdict.finding == "unsupported-mode" and verdict.severity == "warning"
+        mode = (("mode", facts.mode),) if serious and facts.frames <= 1 else ()
+        yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity, mode)
     for verdict in size_violations(record, facts, relative=relative):
         extra = (("boxes_fit", verdict.boxes_fit),) if verdict.boxes_fit else ()
         yield GradedProblem(Problem(verdict.finding, image, verdict.detail), verdict.severity, extra)
