@@ -142,10 +142,21 @@ def _loop(run: Run, exit_code: int = 0, **counted: Any) -> None:
     """Four classes, in a loop on torch whose first losses are those of a fresh network."""
     run.probe(
         ev.LoopSeen(by="torch_optimizer", where="train.py:18"),
-        ev.ValuesSeen(role="target", rows=400, classes={str(one): 100 for one in range(4)}, class_count=4, shape=[]),
-        ev.OutputSeen(by="call", loss="sparse_categorical_crossentropy", from_logits=True, units=4, part=True),
+        ev.ValuesSeen(
+            role="target", rows=400, classes={str(one): 100 for one in range(4)}, class_count=4, shape=[]
+        ),
+        ev.OutputSeen(
+            by="call", loss="sparse_categorical_crossentropy", from_logits=True, units=4, part=True
+        ),
     )
-    known = {"passes": 400, "updates": 4, "data_passes": 8, "first": 1.41, "newest": 1.39, "where": "train.py:18"}
+    known = {
+        "passes": 400,
+        "updates": 4,
+        "data_passes": 8,
+        "first": 1.41,
+        "newest": 1.39,
+        "where": "train.py:18",
+    }
     run.probe(ev.UpdatesCounted(**{**known, **counted}))  # type: ignore[arg-type]
     run.ended(exit_code)
 
@@ -177,6 +188,9 @@ def test_a_loop_that_adds_up(tmp_path: Path, counted: dict[str, Any], strength: 
 def test_what_is_said_of_a_loop_that_adds_up(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     _loop(run)
-    assert title_of(run.first()) == "the training ended after 4 updates in 400 batches, with the loss still falling"
+    assert (
+        title_of(run.first())
+        == "the training ended after 4 updates in 400 batches, with the loss still falling"
+    )
     assert facts(run.first())["updates.added-up"]["where"] == "train.py:18"
     assert code_of(run.first().remedies[0]).startswith("if (batch + 1) % 4 == 0:")

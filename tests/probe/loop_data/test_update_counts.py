@@ -20,7 +20,9 @@ class Loop:
         self.context: ProbeContext = new_context(folder)
         self.counts = self.context.update_counts
 
-    def run(self, batches: int, every: int, optimizer: Any = None, losses: float = 1.0) -> UpdatesCounted | None:
+    def run(
+        self, batches: int, every: int, optimizer: Any = None, losses: float = 1.0
+    ) -> UpdatesCounted | None:
         for batch in range(1, batches + 1):
             self.counts.taken(losses if batch < batches // 2 else losses / 2)
             if batch % every == 0:

@@ -128,7 +128,9 @@ class UpdatesCounted(Event):
     updates: int = 0
     data_passes: int = 0  # iterators over data that the batches came from
     each: int | None = None  # gradients that the optimizer adds up by itself before an update
-    first: float | None = None  # loss, as it was differentiated: the mean of the first passes, and of the newest
+    first: float | None = (
+        None  # loss, as it was differentiated: the mean of the first passes, and of the newest
+    )
     newest: float | None = None
     where: str = ""  # the update, or the line that made the optimizer
 

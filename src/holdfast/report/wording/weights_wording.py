@@ -74,7 +74,8 @@ TITLES: dict[str, Text] = {
     "with after "
     "{steps:count step}: as it predicts, the model is another than the one that was trained",
     "batch-norm-misused.tiny": "batch normalisation after a dense layer with batches of {rows:count row}",
-    "too-few-updates": "the training ended after {steps:count update}[ in {batches:count batch/batches}][, with the loss still falling{falls:if}]",
+    "too-few-updates": "the training ended after {steps:count update}[ in {batches:count batch/batches}]"
+    "[, with the loss still falling{falls:if}]",
     "dropout-too-strong": "dropout leaves {left:percent} of the values at {layers:list 3}",
     "dropout-too-strong.loop": "a dropout with a rate of {rate:number} leaves {left:percent} of the values[ ({where})]",
     "dropout-too-strong.outputs": "{layer} drops {rate} of the answers themselves: it comes after the last layer with "
@@ -131,8 +132,8 @@ FACTS: dict[str, Text] = {
     "some 500 updates are needed",
     "updates.few": "{steps:count update} in {epochs:count epoch}; from the middle to the end the loss fell by "
     "{fell:percent}",
-    "updates.added-up": "gradients of [{each} ]batches are added up for one update[ ({where})]: {updates:count update} in "
-    "{batches:count batch/batches}",
+    "updates.added-up": "gradients of [{each} ]batches are added up for one update[ ({where})]: {updates:count update} "
+    "in {batches:count batch/batches}",
     "loss.of-batches": "the loss was {first:number} in the first batches and {newest:number} in the last[; that of a "
     "constant answer is {constant:number}]",
     "dropout.leaves": "{layers:list 3} with a rate of {rate} leave {left:percent} of the values in training",
