@@ -30,6 +30,7 @@ class Story:
     same_point: SamePointSeen | None = None  # from ten seconds of silence on, reported every four
     made_progress: bool = False
     filtered_per_s: int = 0  # elements that a filter is given and drops
+    filtered_round: int = 0  # elements of the data that is repeated below it
     step: int = 0
     epoch: int = 0
     fit: int = 1
@@ -114,6 +115,7 @@ class Story:
             closer_look=self.closer_look if closer_look_taken(self) else CloserLook(),
             configured_s=self.configured_s,
             filtered_elements=self.filtered_elements,
+            filtered_rounds=self.filtered_elements // self.filtered_round if self.filtered_round else 0,
             made_progress=self.made_progress,
             same_point=self._reported_point(),
             cpu_contention=self.cpu_contention,

@@ -111,3 +111,16 @@ def test_a_filter_of_the_data_that_is_drawn_from_now() -> None:
     assert state_after(*trained).filtered_elements == 690
     assert state_after(*trained, *validated).filtered_elements == 5_000
     assert state_after(*trained, *validated, ValidationDone()).filtered_elements == 690
+
+
+def test_how_often_all_of_the_data_went_through_a_filter() -> None:
+    def reading(given: int, of_round: int, passed: int = 0, repeat: str = "ForeverRepeat") -> PipelineSeen:
+        nodes = [{"name": "Filter", "elements": passed}, {"name": repeat, "elements": given}]
+        return PipelineSeen(nodes=[*nodes, {"name": "TensorSlice", "elements": of_round}])
+
+    again = [reading(100, 100), reading(5_100, 400), reading(40_100, 500)]
+    assert state_after(*again).filtered_rounds == 80
+    assert state_after(*again, reading(40_200, 100, passed=1)).filtered_rounds == 0
+    assert state_after(reading(100, 100), reading(40_100, 40_100)).filtered_rounds == 0  # the first round
+    mapped = [reading(100, 100, repeat="Map"), reading(40_100, 100, repeat="Map")]
+    assert state_after(*mapped).filtered_rounds == 0

@@ -283,6 +283,15 @@ def test_a_filter_that_drops_a_hundred_thousand_in_a_row_may_still_pass() -> Non
     assert story.wait(30, cores=2.0).stall is None
 
 
+@pytest.mark.parametrize(("filtered_round", "stalled"), [(500, True), (5_000, False)])
+def test_a_filter_behind_data_that_is_repeated(filtered_round: int, stalled: bool) -> None:
+    """On a busy machine few elements pass; of little data all have been dropped again and again by then."""
+    story = Story(filtered_per_s=1_500, filtered_round=filtered_round, cpu_contention=16.0)
+    story.closer_look = CloserLook(activity=StackActivity.EXECUTING)
+    story.beat(Phase.VALIDATION).wait(25, cores=0.2)
+    assert (story.stall is not None) is stalled
+
+
 def test_a_filter_that_passes_rarely_is_given_three_times_what_a_batch_took_before() -> None:
     story = Story(closer_look=CloserLook(activity=StackActivity.EXECUTING)).beat(Phase.FILL)
     story.wait(8, cores=2.0).beat(Phase.STEP, train_batches=1, step=1).steps(5, 7.0, cores=2.0)

@@ -1,4 +1,4 @@
-"""What a `train_step`, `compute_loss` or loss of the user's own minimises in `fit` on JAX, read after its first step.
+"""What a step or a loss of the user's own minimises in `fit` on JAX: read once, after its first step.
 
 Keras jits the step itself. JAX keeps the program that it has traced of it; asking for it traces nothing.
 """

@@ -144,8 +144,8 @@ FACTS: dict[str, Text] = {
     "some 500 updates are needed",
     "updates.few": "{steps:count update} in {epochs:count epoch}; from the middle to the end the loss fell by "
     "{fell:percent}",
-    "updates.added-up": "gradients of [{each} ]batches are added up for one update[ ({where})]: "
-    "{updates:count update} in {batches:count batch/batches}",
+    "updates.added-up": "gradients of [{each} ]batches are added up for one update[ ({where})]: {updates:count update} "
+    "in {batches:count batch/batches}",
     "loss.of-batches": "the loss was {first:number} in the first batches and {newest:number} in the last[; that of a "
     "constant answer is {constant:number}]",
     "dropout.leaves": "{layers:list 3} with a rate of {rate} leave {left:percent} of the values in training",

@@ -27,12 +27,22 @@ def filtered_between(before: list[dict[str, Any]], after: list[dict[str, Any]]) 
     return 0
 
 
+def repeated_below_filter(nodes: list[dict[str, Any]]) -> int | None:
+    """What the data behind a filter's `repeat` has passed on in the round that it is in; None where there is none."""
+    names = [str(node.get("name")) for node in nodes]
+    filters = [at for at, name in enumerate(names) if "Filter" in name]
+    repeats = [at for at, name in enumerate(names) if "Repeat" in name and filters and at > filters[0]]
+    return int(nodes[repeats[0] + 1].get("elements", 0)) if repeats and repeats[0] + 1 < len(nodes) else None
+
+
 class FilterCount:
     """Elements that a filter of one dataset was given since it last let one through."""
 
     def __init__(self) -> None:
         self._given = self._longest = 0
         self._nodes: list[dict[str, Any]] = []
+        self._round = 0  # elements of a round of the data, as far as one was seen
+        self._in_round: int | None = None
 
     def read(self, nodes: list[dict[str, Any]]) -> None:
         given = filtered_between(self._nodes, nodes)
@@ -40,11 +50,19 @@ class FilterCount:
             self._longest = max(self._longest, self._given)
         self._given = self._given + given if given else 0
         self._nodes = nodes
+        before, self._in_round = self._in_round, repeated_below_filter(nodes)
+        if before is not None and self._in_round is not None and self._in_round < before + given:
+            self._round = max(self._round, before, self._in_round)
 
     @property
     def elements(self) -> int:
         """Where that is far more than ever before."""
         return self._given if self._given >= _TIMES_BEFORE * self._longest else 0
+
+    @property
+    def rounds(self) -> int:
+        """Times that all of its data went through it meanwhile, where it is repeated."""
+        return self.elements // self._round if self._round else 0
 
 
 class JournalState:
@@ -101,7 +119,16 @@ class JournalState:
     @property
     def filtered_elements(self) -> int:
         """Of the data that is drawn from now: a validation's while it runs."""
-        return self._filters["validation" if self._in_validation else "train"].elements
+        return self._filter.elements
+
+    @property
+    def filtered_rounds(self) -> int:
+        """Times that all of the data went through it since."""
+        return self._filter.rounds
+
+    @property
+    def _filter(self) -> FilterCount:
+        return self._filters["validation" if self._in_validation else "train"]
 
     def callback_name(self, callback_index: int) -> str:
         """By the number that a beat carries."""

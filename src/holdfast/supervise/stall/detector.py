@@ -125,6 +125,7 @@ class StallDetector:
             closer_look=self._closer_looks.valid_for(sample.beat),
             configured_s=self._configured_s,
             filtered_elements=self._journal.filtered_elements,
+            filtered_rounds=self._journal.filtered_rounds,
             made_progress=self.printed is not None,
             same_point=self._journal.same_point,
             cpu_contention=current_cpu_contention(),

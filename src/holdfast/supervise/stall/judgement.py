@@ -63,6 +63,7 @@ class StallInputs:
     closer_look: CloserLook = CloserLook()
     configured_s: float | None = None
     filtered_elements: int = 0  # that a filter of the dataset was given since it last let one through
+    filtered_rounds: int = 0  # times that all of its data went through it meanwhile
     made_progress: bool = False  # it has printed a step or an epoch
     same_point: SamePoint = NOWHERE  # that the thread which trains was last seen to stay at
     cpu_contention: float = 1.0  # runnable processes per core: work takes that many times as long
@@ -141,7 +142,8 @@ def _exceeded(
         return StallKind.BUSY, silent_for_s, busy_s
     if inputs.memory_flat and silent_for_s > busy_flat_s:
         return StallKind.BUSY_FLAT, silent_for_s, busy_flat_s
-    if inputs.filtered_elements >= _FILTERED_ELEMENTS:
+    all_again = inputs.filtered_rounds >= _FILTERED_ROUNDS and inputs.filtered_elements >= _FILTERED_IN_ROUNDS
+    if inputs.filtered_elements >= _FILTERED_ELEMENTS or all_again:
         filter_s = _filter_limit(inputs, group)
         if silent_for_s > filter_s:
             return StallKind.FILTERING, silent_for_s, filter_s
@@ -171,6 +173,8 @@ _WANTS_CPU_S = 15.0
 _FLAT_LOOK_S = 35.0  # before the limit of a busy first batch can be judged, the stack must be read
 #: Elements in a row that a filter drops; one that lets through one in 60,000 is slow, but it works.
 _FILTERED_ELEMENTS = 200_000
+#: Fewer where they are the same data again: what was dropped so often is dropped the next time, unless chance decides.
+_FILTERED_ROUNDS, _FILTERED_IN_ROUNDS = 50, 20_000
 #: In these a process may wait for a person or a file as long as it likes, as far as we know.
 _BEFORE_TRAINING = frozenset({PhaseGroup.NONE, PhaseGroup.START})
 #: Half a minute is promised; a tick a second and two closer looks, fifteen seconds apart, need the rest.
