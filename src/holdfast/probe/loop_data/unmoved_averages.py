@@ -48,9 +48,7 @@ class UnmovedAverages:
         self._candidates: dict[int, str] = {}  # by their places among the arguments of the step
         self._unmoved: dict[int, _Average] = {}
         self._where = ""
-        self._read_by: dict[
-            int, frozenset[int]
-        ] = {}  # of a function that does not train: arguments that it reads
+        self._read_by: dict[int, frozenset[int]] = {}  # arguments, by the function that does not train
         self._not_before_ns = 0
         self._newest: _Evaluation | None = None
 
