@@ -299,13 +299,10 @@ class Evidence:
         """It left the main process, and no fit of that process began, nor an epoch was done, after it left another."""
         event = raised.event
         if event.left == "exit":  # it was handled, by the call that ended the script
-            called = self.exit_called
-            return called is not None and called.pid == raised.pid and called.line > raised.line
-        if event.caught is True or event.process != "main" or event.left == "thread":
-            return False
-        if self._after_our_signal(raised):
-            return False
-        return event.left == "script" or self._worked_until.get(raised.pid, 0) < raised.line
+            return self.exit_called is not None and self.exit_called.line > raised.line
+        own = event.caught is not True and event.process == "main" and event.left != "thread"
+        worked = self._worked_until.get(raised.pid, 0) < raised.line
+        return own and not self._after_our_signal(raised) and (event.left == "script" or worked)
 
     def _after_our_signal(self, seen: Recorded[Any]) -> bool:
         """We had sent the signal that ended a stall: a launcher passes it on and raises, and processes move to end."""

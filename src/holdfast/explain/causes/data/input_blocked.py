@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast.explain.readings.other_end import OtherEnd, awaited
+from holdfast.explain.other_end import OtherEnd, awaited
 from holdfast.explain.readings.readers import Awaits, Nearness, Reader, nearest_reader, only_trains
 from holdfast.explain.readings.stacks import StackReading, ThreadState, silence
 from holdfast.explain.readings.workers import workers_finished

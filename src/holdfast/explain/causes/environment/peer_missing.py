@@ -1,8 +1,8 @@
 """It waits for another machine that is not there."""
 
 from holdfast.explain.causes.environment.process_ranks import even
+from holdfast.explain.other_end import Awaited, OtherEnd, awaited
 from holdfast.explain.readings.error import ErrorText
-from holdfast.explain.readings.other_end import Awaited, OtherEnd, awaited
 from holdfast.explain.readings.stacks import (
     StalledThread,
     plain_name,
