@@ -299,10 +299,9 @@ class Evidence:
         if event.left == "exit":  # it was handled, by the call that ended the script
             call = self.exit_called
             return call is not None and call.pid == raised.pid and call.line > raised.line
-        elsewhere = event.caught is True or event.process != "main" or event.left == "thread"
-        if elsewhere or self._after_our_signal(raised):
-            return False
-        return event.left == "script" or self._worked_until.get(raised.pid, 0) < raised.line
+        own = event.caught is not True and event.process == "main" and event.left != "thread"
+        worked = self._worked_until.get(raised.pid, 0) < raised.line
+        return own and not self._after_our_signal(raised) and (event.left == "script" or worked)
 
     def _after_our_signal(self, seen: Recorded[Any]) -> bool:
         """We had sent the signal that ended a stall: a launcher passes it on and raises, and processes move to end."""

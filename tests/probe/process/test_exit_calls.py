@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.journal import reader
-from holdfast.journal.events import ExitCalled
+from holdfast.journal.events import AtHandSeen, ExceptionRaised, ExitCalled, ProbeFailed
 from holdfast.probe.process import exit_calls
 
 from ..probed import new_context, pretend_torch, run
@@ -85,3 +85,26 @@ def test_the_functions_that_are_watched_can_be_sent_to_another_process(tmp_path:
     )
     done = run("-c", code, folder=tmp_path / "run", path=(torch,))
     assert (done.code, done.output) == (0, "")
+
+
+@pytest.mark.parametrize(("call", "recorded"), [("sys.exit(f'no: {error}')", 1), ("sys.exit(0)", 0)])
+def test_an_exception_that_ends_in_an_exit_is_recorded_with_its_file(
+    tmp_path: Path, call: str, recorded: int
+) -> None:
+    """Also where only the expression of the line names the file."""
+    torch, script = pretend_torch(tmp_path / "packages"), tmp_path / "train.py"
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "run_3.json").write_text('{"step": 1, "lo')
+    script.write_text(
+        "import json, os, sys, torch\n"
+        "def resume(number):\n    return json.load(open(os.path.join('state', f'run_{number}.json')))\n"
+        f"try:\n    resume(3)\nexcept ValueError as error:\n    {call}\n"
+    )
+    done = run(script, folder=tmp_path / "run", path=(torch,), cwd=tmp_path)
+    assert (done.code, len(done.all(ExceptionRaised))) == (recorded, recorded)
+    assert done.all(ProbeFailed) == []
+    if recorded:
+        raised, file = done.one(ExceptionRaised), done.one(AtHandSeen).files[0]
+        assert (raised.type, raised.left, raised.caught) == ("JSONDecodeError", "exit", True)
+        assert raised.user_line.endswith("train.py:3")
+        assert (file["path"], file["missing"]) == ("state/run_3.json", "it ends within a value")

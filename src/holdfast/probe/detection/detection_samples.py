@@ -44,9 +44,8 @@ def targets_seen(
     box = next((place for place, one in enumerate(targets) if _is_box(one)), None)
     classes = [place for place, one in enumerate(targets) if place != box and _is_classes(one)]
     # Beside a mask, which is whole numbers too, the ids are those that go up to more than 1.
-    ids = next(
-        (place for place in classes if box is None and targets[place].max() > 1), (classes or [None])[0]
-    )
+    several = [place for place in classes if box is None and targets[place].max() > 1]
+    ids = next(iter([*several, *classes]), None)
     if ids is not None and box is None and targets[ids].ndim == (1 if _width(targets[ids]) == 1 else 2):
         return None
     if box is None and ids is None:

@@ -82,7 +82,7 @@ class LoopPlaces:
         if places is not None:
             self._context.record(places)
         if self._maps is not None:
-            self._context.record(ObjectMapsSeen(step=1, **self._maps))
+            self._context.record(ObjectMapsSeen(fit=None, step=1, name="", **self._maps))
         self._places, self._cells, self._maps = None, [], None
 
 

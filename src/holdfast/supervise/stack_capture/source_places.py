@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def _tree(file: str) -> ast.Module | None:
         return None
 
 
-def _around(tree: ast.AST, line: int) -> list[ast.AST]:
+def _around(tree: ast.AST, line: int) -> Sequence[ast.AST]:
     """The nodes that the line is in, outermost first."""
-    found = [
+    found: list[ast.stmt | ast.expr] = [
         node
         for node in ast.walk(tree)
         if isinstance(node, (*_FUNCTIONS, *_LOOPS)) and node.lineno <= line <= (node.end_lineno or 0)
