@@ -11,8 +11,6 @@ import pytest
 from holdfast.cli.main import main
 from holdfast.data.synthetic import make_dataset
 
-pytestmark = pytest.mark.long(20)
-
 HEALTHY = """\
 [data]
 train = "train"
