@@ -259,3 +259,37 @@ def test_images_of_16_bits_among_grey_ones_are_named(tmp_path: Path) -> None:
     assert [(one.severity, one.count, one.extra) for one in found] == [
         ("warning", 3, (("mode", "I;16"),)), ("note", 13, ())]  # fmt: skip
     assert [place.file.rsplit("/", 1)[-1] for place in found[0].places] == ["003.png", "008.png", "014.png"]
+
+
+def test_labels_that_a_search_for_jpg_lost(tmp_path: Path) -> None:
+    """One warning, and not the notes that nothing needs to be done."""
+    (tmp_path / "data.yaml").write_text("train: images\nnames: [cat]\n")
+    for n in range(36):
+        image = tmp_path / "images" / (f"IMG_{n:03d}.jpg" if n % 6 else f"DSC_{n:03d}.JPG")
+        image.parent.mkdir(exist_ok=True)
+        image.write_bytes(made.image(seed=n))
+        if n % 6:
+            label = tmp_path / "labels" / f"{image.stem}.txt"
+            label.parent.mkdir(exist_ok=True)
+            label.write_text(f"0 0.5 0.5 0.{3 + n % 5} 0.4\n")
+    report = check([DatasetPart(str(tmp_path))], use_cache=False)[0]
+    assert {one.slug: (one.severity, one.count) for one in report.findings} == {
+        "images-not-annotated": ("warning", 6)
+    }
+
+
+def test_coco_files_that_number_classes_otherwise(tmp_path: Path) -> None:
+    for split, names in {"train": ["cat", "dog"], "valid": ["dog", "cat"]}.items():
+        categories = [{"id": at, "name": name} for at, name in enumerate(names, 1)]
+        images = [{"id": n, "file_name": f"{n}.jpg", "width": 64, "height": 48} for n in range(12)]
+        boxes = [
+            {"id": n, "image_id": n, "category_id": 1 + n % 2, "bbox": [4, 5, 20 + n, 30]} for n in range(12)
+        ]
+        made.coco(tmp_path / split, images, boxes, categories)
+        for n in range(12):
+            (tmp_path / split / f"{n}.jpg").write_bytes(made.image(seed=n + 50 * (split == "valid")))
+    report = check([DatasetPart(str(tmp_path))], use_cache=False)[0]
+    (finding,) = [one for one in report.findings if one.slug == "class-lists-disagree"]
+    assert finding.severity == "warning"
+    assert finding.places[0].file.endswith("valid/annotations.json")
+    assert "1 is 'dog' here and 'cat' there" in finding.places[0].detail
