@@ -4,8 +4,8 @@ import math
 
 from holdfast.explain.causes.weights import thresholds
 from holdfast.explain.readings.course import Course, constant_loss, course, passes_over_data
+from holdfast.explain.readings.fits import updates_of
 from holdfast.explain.readings.numbers import number_of
-from holdfast.explain.readings.updates import updates_of
 from holdfast.explain.readings.weights import fresh
 from holdfast.explain.rule import Evidence, Finding, Remedy, Strength, Title, cause, ev, facts
 
