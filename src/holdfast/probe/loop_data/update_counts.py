@@ -47,10 +47,12 @@ class UpdateCounts:
         else:
             self._newest.append(kept)
 
-    def compiled_taken(self, loss: Any) -> None:
-        """The same inside of a compiled function; None where the function does not return its loss."""
-        if loss is not None:
-            self.taken(loss)
+    def called(self, function: Any, result: Any) -> None:
+        """A compiled function that may have computed one, and may return the loss."""
+        if self._context.gradients.taken_by(function):
+            loss = self._context.loop.function_logs(function, result).get("loss")
+            if loss is not None:
+                self.taken(loss)
 
     def updated(self, optimizer: Any) -> None:
         """An optimizer was given gradients, by code that runs now."""

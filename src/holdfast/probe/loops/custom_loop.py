@@ -84,12 +84,7 @@ class CustomLoop:
 
     @property
     def optimizer(self) -> Any:
-        """The first one seen; None where there is none, or it is gone."""
         return self._optimizer()
-
-    @property
-    def has_optimizer(self) -> bool:
-        return self._optimizer() is not None
 
     @property
     def in_jitted_call(self) -> bool:
@@ -229,6 +224,8 @@ class CustomLoop:
             self.context.guard(unapplied_gradients.PART, self.context.gradients.read_weights)
         if self.context.guard(hand_updates.PART, self.context.hand_updates.changed_by, function):
             self._training.add(id(function))
+        if id(function) not in self._training:
+            self.context.guard(update_counts.PART, self.context.update_counts.called, function, result)
         if id(function) in self._training:
             self._record_loop("tf_function", function)
             if self._iterator is None:
@@ -237,11 +234,7 @@ class CustomLoop:
             self._step(self.function_logs(function, result), steps=steps)
             if self.context.loss_calls.wants_batches:
                 self.context.guard(step_arguments.PART, self.context.step_arguments.called, function, *given)
-            return
-        if self.context.gradients.taken_by(function):
-            loss = self.function_logs(function, result).get("loss")
-            self.context.guard(update_counts.PART, self.context.update_counts.compiled_taken, loss)
-        if self.heartbeat.step and self.heartbeat.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
+        elif self.heartbeat.step and self.heartbeat.phase in (Phase.STEP, Phase.VALIDATION, Phase.BETWEEN):
             self._dataset_is("validation")
             self.heartbeat.test_batches += 1
             self.heartbeat.set_phase(Phase.VALIDATION)

@@ -42,7 +42,7 @@ class HandUpdates:
     def taken(self, weights: Callable[[], list[Any]]) -> None:
         """A gradient of these is about to be computed, or has been; the loop knows its loss."""
         loop = self._context.loop
-        if self._trains is False or loop.has_optimizer or loop.quiet:
+        if self._trains is False or loop.optimizer is not None or loop.quiet:
             return
         if loop.traces.stack:
             self._traced(loop.traces.stack[0][0], weights())
@@ -79,7 +79,7 @@ class HandUpdates:
     def changed_by(self, function: Any) -> bool:
         """A call of it has ended: whether it changes weights, by itself, from call to call."""
         one = self._functions.get(id(function))
-        if one is None or self._context.loop.has_optimizer:
+        if one is None or self._context.loop.optimizer is not None:
             return False
         now = _state([weight for weight in (reference() for reference in one.weights) if weight is not None])
         changed, one.before = _changed(one.before, now), now

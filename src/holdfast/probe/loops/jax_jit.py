@@ -108,7 +108,7 @@ class JitSteps:
         if self._calls:
             self._calls[0].differentiates = self._calls[0].differentiates or jax_gradients.shapes(slopes)
             self._calls[0].slopes = self._calls[0].slopes or jax_gradients.shapes(slopes)
-        elif not jax_gradients.traced(slopes) and not self._loop.has_optimizer:
+        elif not jax_gradients.traced(slopes) and self._loop.optimizer is None:
             before, self._slopes = self._slopes, jax_gradients.small(slopes)
             self._stepped(loss, before)
 
