@@ -17,7 +17,7 @@ from . import loop_bounds, loop_source
 
 _FEWEST_ROUNDS = 2
 #: Iterators that have an end, and no way back to their beginning. A file may be sought.
-_ITERATORS = (
+_ITERATORS: tuple[Any, ...] = (
     zip, map, filter, enumerate, itertools.chain, itertools.islice, itertools.starmap, itertools.takewhile,
     type(iter([])), type(iter(())), type(iter(range(1))),
 )  # fmt: skip
