@@ -125,7 +125,7 @@ def neighbours(names: Sequence[str], table: Any, path: str) -> Iterator[Problem]
     import numpy as np
 
     usable = np.flatnonzero(table["looked"])
-    for chosen in series_of(_own_name(names[at]) for at in usable):
+    for chosen in series_of(_own_name(names[int(at)]) for at in usable):
         members = usable[chosen]
         splits, looks = table["split"][members], table["look"]
         crossed = np.flatnonzero(splits[1:] != splits[:-1])
