@@ -35,9 +35,12 @@ def test_many_classes_of_which_none_alone_is_strange() -> None:
 
 
 def test_a_class_that_is_never_trained() -> None:
-    assert found({"train": ["a", "b"] * 30, "valid": ["ac", "b", "ac", "ac"] * 3}) == [
-        "no box in train, and boxes in images of valid: 'c' (9) [1]"
+    """Of a class that is validated and never trained `unlearned-class` speaks."""
+    trained, other = ["a", "b"] * 30, ["ac", "b", "ac", "ac"] * 3
+    assert found({"train": trained, "val": ["a", "b"] * 3, "test": other}) == [
+        "no box in train, and boxes in images of test: 'c' (9) [1]"
     ]
+    assert found({"train": trained, "valid": other}) == []
 
 
 def test_what_chance_does() -> None:

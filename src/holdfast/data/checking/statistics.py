@@ -144,9 +144,7 @@ class DatasetStatistics:
             yield from file_order.problems(names, table, named_splits, series, path)
             yield from image_series.problems(names, table, list(self._marks), series, path)
             yield from look_alikes.problems(names, table, named_splits)
-            yield from image_groups.problems(
-                names, table["unannotated"], table["split"].tolist(), named_splits
-            )
+            yield from image_groups.problems(names, table["unannotated"], table["split"], named_splits)
         order = np.argsort(table["bytes"], kind="stable")
         ordered = table["bytes"][order]
         again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
