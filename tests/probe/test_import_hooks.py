@@ -98,13 +98,14 @@ def test_a_framework_is_announced_before_and_after_its_import(tmp_path: Path, mo
     assert observer.frameworks == ["torch begins", "torch ends"]
 
 
+#: Packages of their own that belong to a framework.
+_COMPANIONS = {"tensorflow": ("tensorflow_estimator",), "jax": ("optax",)}
+
+
 @pytest.mark.parametrize("name", sorted(FRAMEWORKS))
 def test_every_framework_has_hooks_with_a_part_of_their_own(name: str) -> None:
     hooks = parts.framework_hooks(name)
     assert hooks[0].module == name
     for hook in hooks:
         assert hook.install.__module__.endswith("." + hook.part)
-        assert hook.module.partition(".")[0] in (
-            name,
-            f"{name}_estimator",
-        )  # TensorFlow's estimators are a package
+        assert hook.module.partition(".")[0] in (name, *_COMPANIONS.get(name, ()))
