@@ -33,7 +33,7 @@ _ON_PURPOSE = re.compile(
 def problems(
     names: Sequence[str],
     unannotated: Any,
-    splits: Sequence[int],
+    splits: Any,
     split_names: Sequence[str | None],
 ) -> Iterator[Problem]:
     """The largest group of which no image has an annotation file, and nearly all others have."""
@@ -60,7 +60,7 @@ def problems(
 
 
 def _groups(
-    names: Sequence[str], splits: Sequence[int], split_names: Sequence[str | None]
+    names: Sequence[str], splits: Any, split_names: Sequence[str | None]
 ) -> Iterator[tuple[str, int, list[int]]]:
     """What to say of each group, how many images it must have, and which they are; the largest of each kind first."""
     named = max(FEWEST_NAMED, round(LEAST_NAMED * len(names)))

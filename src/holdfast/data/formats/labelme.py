@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, SourceEntry, ambiguous_image, wrong_image
-from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files import annotation_json, filesystem, text_encoding
 from holdfast.data.files.file_index import FileIndex, ImageFinder, portable, stem_of, without_suffix
 from holdfast.data.files.name_index import NameIndex
 from holdfast.data.files.packed_list import PackedList
@@ -21,7 +21,6 @@ from holdfast.data.files.splits import split_in_path
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError
 
-LARGEST_JSON_BYTES = 256 << 20  # the image may be inside, as base64
 _SPLIT_KEYS = ("train_test_split", "split", "subset", "set")
 
 
@@ -95,20 +94,10 @@ class LabelmeSource:
 
 def read_json(file: str) -> dict[str, Any]:
     """The document; ValueError says why it is not labelme's."""
-    data = filesystem.read_bytes(file, 0, LARGEST_JSON_BYTES + 1)
-    if len(data) > LARGEST_JSON_BYTES:
-        raise ValueError("the JSON file is larger than 256 MiB")
+    data = annotation_json.read_bounded(file)
     if not data.strip():
         raise ValueError("the file is empty")
-    try:
-        document = json.loads(text_encoding.text(data))
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"this is not JSON: {error}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
-        raise ValueError('this is not labelme\'s JSON: it has no list called "shapes"')
-    return document
+    return annotation_json.document_of(data, "labelme", "shapes")
 
 
 def _shapes(shapes: list[Any], file: str) -> tuple[list[Box], list[Problem]]:
@@ -193,7 +182,9 @@ def looks_like_labelme(path: str) -> bool:
         head = text_encoding.as_utf8(filesystem.read_bytes(path, 0, 1 << 16))
         if b'"shapes"' in head:
             return b'"points"' in head or b'"imagePath"' in head or b'"shape_type"' in head or b"[]" in head
-        return b'"imageData"' in head and b'"shapes"' in filesystem.read_bytes(path, 0, LARGEST_JSON_BYTES)
+        return b'"imageData"' in head and b'"shapes"' in filesystem.read_bytes(
+            path, 0, annotation_json.LARGEST_BYTES
+        )
     except HoldfastError:
         return False
 

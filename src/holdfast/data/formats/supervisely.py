@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.data.dataset_reader import ParsedEntry, Problem, ProblemList, SourceEntry, ambiguous_image
-from holdfast.data.files import filesystem, text_encoding
+from holdfast.data.files import annotation_json, filesystem, text_encoding
 from holdfast.data.files.file_index import FileIndex, ImageFinder, display_name, folder_of, is_image, stem_of
 from holdfast.data.files.packed_list import PackedList
 from holdfast.data.files.parse_numbers import parse_number, parse_size
@@ -25,7 +25,6 @@ from holdfast.data.formats.outlines import Corners, around
 from holdfast.data.records import Box, ImageRef, Record
 from holdfast.errors import HoldfastError
 
-LARGEST_JSON_BYTES = 256 << 20  # bitmaps are inside, as base64
 _PNG_HEAD = 24  # bytes up to the width and height
 _WITHOUT_BOX = ("point", "graph", "point_3d", "cuboid_3d")
 
@@ -91,18 +90,7 @@ class SuperviselySource:
 
 def read_document(file: str) -> dict[str, Any]:
     """The annotation of one image; ValueError says why it is none."""
-    data = filesystem.read_bytes(file, 0, LARGEST_JSON_BYTES + 1)
-    if len(data) > LARGEST_JSON_BYTES:
-        raise ValueError("the JSON file is larger than 256 MiB")
-    try:
-        document = json.loads(text_encoding.text(data))
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"this is not JSON: {error}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("objects"), list):
-        raise ValueError('this is not Supervisely\'s JSON: it has no list called "objects"')
-    return document
+    return annotation_json.document_of(annotation_json.read_bounded(file), "Supervisely", "objects")
 
 
 def _add(one: Any, shapes: ShapeList) -> None:

@@ -18,7 +18,7 @@ PART = "at_hand"
 _MOST_FRAMES, _MOST_NAMES, _MOST_NEAR = 6, 60, 30
 _MOST_FILES, _MOST_ARRAYS, _MOST_EMPTY = 10, 20, 10
 _MOST_VALUES = 1_000_000  # of an array whose range is read
-_MOST_HELD, _MOST_UNSET = 20, 10  # objects of a list or of `self`, attributes
+_MOST_INSIDE, _MOST_UNSET = 20, 10  # objects of a list or of `self`, attributes
 
 
 def seen(error: BaseException, paths: list[str]) -> AtHandSeen | None:
@@ -47,21 +47,21 @@ def _unset(frames: list[Any]) -> list[dict[str, Any]]:
     """Attributes that these functions read, and that are None, of callbacks that watch a metric."""
     near = frames[::-1][:_MOST_FRAMES]
     read = {name for frame in near for name in frame.f_code.co_names}
-    held = [one for frame in near for one in _held(frame)]
+    reachable = [one for frame in near for one in _reachable(frame)]
     found = []
-    for own in [_attributes(one) for one in held]:
+    for own in [_attributes(one) for one in reachable]:
         for name in sorted(read & set(own)) if isinstance(own.get("monitor"), str) else ():
             if own[name] is None:
                 found.append({"monitor": own["monitor"], "attribute": name})
     return [one for number, one in enumerate(found) if one not in found[:number]][:_MOST_UNSET]
 
 
-def _held(frame: Any) -> list[Any]:
-    """The values of its variables, and what lists and `self` hold."""
+def _reachable(frame: Any) -> list[Any]:
+    """The values of its variables, and those inside lists and `self`."""
     variables = dict(list(frame_locals.of(frame).items())[:_MOST_NAMES])
     lists = [value for value in variables.values() if isinstance(value, (list, tuple))]
     lists.append(list(_attributes(variables.get("self")).values()))
-    return [*variables.values(), *(one for values in lists for one in values[:_MOST_HELD])]
+    return [*variables.values(), *(one for values in lists for one in values[:_MOST_INSIDE])]
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -100,9 +100,7 @@ def _array(name: str, value: Any) -> dict[str, Any] | None:
         if not (hasattr(value, "shape") and hasattr(value, "dtype")):
             return None
         shape = [int(side) for side in value.shape]
-    except (
-        Exception
-    ):  # of numpy itself it is a function; of a symbol it may be open; a lazy object raises what it likes
+    except Exception:  # a function, as of numpy itself; the open shape of a symbol; what a lazy object raises
         return None
     import numpy as np
 

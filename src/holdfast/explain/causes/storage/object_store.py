@@ -27,7 +27,7 @@ SERVER_FAILED = ErrorText(
     r"\bHttpError: .*, 50[0-4]$|\bbackendError\b|\bServerBusy\b"
 )
 _ADDRESS = re.compile(r"\b(?:gs|s3a?|abfss?|az|hf)://[^\s'\",)]+|https?://[^\s'\",)]+")
-#: Of the two halves of an address the part that says whose it is.
+#: Signs of whose storage it is, in addresses, types of errors and frames.
 _PROVIDERS = {
     "google": r"google|gcsfs|\bgs://|storage\.\w+\.\w+",
     "amazon": r"boto|s3fs|aws|NoCredentialsError|\bs3a?://|An error occurred \(",
